@@ -116,8 +116,8 @@ class ReportingEmulation(Emulation):
     The report is made where Python shows the exception, which is behind the ``with`` block. So the hook stays when an
     exception leaves the block, until the next emulation ends without one.
 
-    Under ``devsan run`` or ``devsan fix`` of such a program, the GPUs are there already: it joins them, and the command
-    reports.
+    Under ``devsan run`` or ``devsan fix`` of such a program, or with ``DEVSAN_OPTIONS``, the GPUs are there already: it
+    joins them, and what has started them reports.
     """
 
     _has_joined = False
@@ -126,8 +126,11 @@ class ReportingEmulation(Emulation):
         """Starts emulating, as `Emulation.start` does, and has uncaught device errors reported."""
         import torch  # noqa: F401  # which may start an emulation itself: devsan.autoload
 
-        self._has_joined = _is_of_command(_running) and (self.devices == _running.devices or EXPERIMENT in os.environ)
+        self._has_joined = _is_of_session(_running) and _has_room(_running.devices, self.devices)
         if self._has_joined:
+            ignored = [name for name in _OWN if getattr(self.options, name) != getattr(Options(), name)]
+            if ignored and EXPERIMENT not in os.environ:
+                tell(f"devsan.emulate joins the GPUs that are emulated already; not used: {', '.join(ignored)}")
             return self
         if self.options.output and not recording.is_on():
             run_file.check(self.options, "force=True")
@@ -161,9 +164,17 @@ class ReportingEmulation(Emulation):
             self._stop_emulating()
 
 
-def _is_of_command(emulation: Emulation | None) -> TypeGuard[Emulation]:
-    """Whether ``devsan run`` or ``DEVSAN_OPTIONS`` has started it."""
+_OWN = ("output", "policy", "check", "full_size", "weights")  # options that change what a program does, or leaves
+
+
+def _is_of_session(emulation: Emulation | None) -> TypeGuard[Emulation]:
+    """Whether ``devsan run``, ``DEVSAN_OPTIONS`` or a notebook has started it for the whole process."""
     return emulation is not None and not isinstance(emulation, ReportingEmulation)
+
+
+def _has_room(running: Sequence[DeviceSpec], wanted: Sequence[DeviceSpec]) -> bool:
+    """Whether the GPUs are those that are there; the experiments of a fix may have others, as many."""
+    return running == wanted or (EXPERIMENT in os.environ and len(wanted) <= len(running))
 
 
 def emulate(
@@ -183,8 +194,8 @@ def emulate(
 ) -> Emulation:
     """Returns an emulation of GPUs, to be entered with ``with`` or by ``start()`` and left by ``stop()``.
 
-    Under ``devsan run`` and ``devsan fix`` with the same GPUs it is theirs, and their options count. torch may have
-    been imported long before. The grammar of texts is that of ``devsan run`` and ``DEVSAN_OPTIONS``.
+    Under ``devsan run``, ``devsan fix`` and ``DEVSAN_OPTIONS`` with the same GPUs it is theirs, and their options
+    count, in the same grammar. torch may have been imported long before.
 
     Args:
         gpus: how many GPUs (``4``), or which (``"2*a100-80g,l4-24g"``, ``["a100-80g", "l4-24g"]``).

@@ -85,12 +85,22 @@ def _tell_what_is_known(exc: BaseException, out: TextIO) -> bool:
     if member.is_silent() or active_options.format() != "terminal":
         return False
     try:
-        sentence = str(exc)
+        sentence = "\n".join(map(str, _chain(exc)))
     except Exception:  # it cannot be printed
         return False
     from devsan.render.known_error import write_known  # as above
 
-    return write_known(sentence, out)
+    return write_known(sentence, out, libraries=sys.modules)
+
+
+def _chain(exc: BaseException) -> list[BaseException]:
+    """The error and what it was raised from, as a traceback shows them."""
+    chain = [exc]
+    while (before := chain[-1].__cause__ or (None if exc.__suppress_context__ else chain[-1].__context__)) is not None:
+        if before in chain:
+            break
+        chain.append(before)
+    return chain
 
 
 def _own_failure(own: Exception, out: TextIO) -> bool:

@@ -28,6 +28,15 @@ Confidence confidence_of(int score) {
   return score >= kConclusive ? Confidence::kCertain : score >= kEnough ? Confidence::kLikely : Confidence::kPossible;
 }
 
+/// Whether the best fix moves a value without a name, where it is used: no other line uses it, so that nothing is left for
+/// a naive `.to(device)` to break.
+bool moves_what_has_no_name(const Context& context, const Finding& finding) {
+  if (finding.code != code::kSingleDeviceAssumption || finding.fixes.empty() || finding.operands.empty()) return false;
+  const model::Fix& best = finding.fixes.front();
+  return best.kind == model::FixKind::kUseSite && best.edit &&
+         context.operands()[finding.operands.front()].best_name().find('(') != std::string::npos;
+}
+
 Finding finding_of(const Context& context, Hypothesis hypothesis) {
   Finding finding;
   const Code* code = find_code(hypothesis.code);
@@ -42,6 +51,7 @@ Finding finding_of(const Context& context, Hypothesis hypothesis) {
   finding.evidence = std::move(hypothesis.evidence);
   finding.fixes = std::move(hypothesis.fixes);
   if (!hypothesis.ranked) std::ranges::stable_sort(finding.fixes, {}, &model::Fix::kind);
+  if (moves_what_has_no_name(context, finding)) finding.naive_fix.clear();
   return finding;
 }
 

@@ -216,6 +216,8 @@ Fix register_where_made(const Context& context, const Operand& operand, const mo
       site->source.find_first_of("\n;") != std::string::npos) {
     return fix;
   }
+  const std::string value = site->source.substr(assigned.size());
+  if (value.empty() || std::string_view("[{(").find(value.front()) != std::string_view::npos) return fix;  // of tensors
   const auto comment = site->source.find('#');
   std::string statement = site->source.substr(0, comment);
   if (comment != std::string::npos && statement.find_first_of("\"'") != std::string::npos) return fix;  // in a string

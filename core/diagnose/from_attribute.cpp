@@ -41,6 +41,12 @@ bool keeps_unregistered(const model::Model& model, std::string_view kind, const 
          std::ranges::none_of(model.modules, [&](const Module& each) { return is_one(each) && registers(each); });
 }
 
+bool went_to_gpu(const model::Model& model) {
+  const auto on_gpu = [](const model::Device& device) { return device.is_accelerator(); };
+  return std::ranges::any_of(model.devices(), on_gpu) ||
+         std::ranges::any_of(model.placements, on_gpu, &Event::device);  // Lightning has taken it off again
+}
+
 }  // namespace
 
 std::optional<Hypothesis> from_attribute(const Context& context, const Operand& operand, const Operand& partner) {
@@ -52,6 +58,7 @@ std::optional<Hypothesis> from_attribute(const Context& context, const Operand& 
       !made->stack.front().is_program()) {
     return std::nullopt;
   }
+  if (!went_to_gpu(*context.model())) return std::nullopt;  // then nothing has moved the module either
   const model::Frame& site = made->stack.front();
   const std::string name = attribute_made_at(site);
   if (name.empty()) return std::nullopt;

@@ -57,9 +57,10 @@ const model::Event* moved_after_copy(const Operand& copy, const Operand& weight)
   const model::Event& made = copy.provenance.front();
   const bool copies = is_copy(made);
   const model::Event* moved = placement_of(weight.provenance);
-  const bool with_model = moved != nullptr && (moved->op == "Module.to" || is_weight(weight));
+  // A weight moves with its model, whoever moves that.
+  const bool of_model = moved != nullptr && (moved->op == "Module.to" || is_weight(weight));
   const bool later =
-      with_model && moved->kind == model::EventKind::kMoved && made.sequence > 0 && moved->sequence > made.sequence;
+      of_model && moved->kind == model::EventKind::kMoved && made.sequence > 0 && moved->sequence > made.sequence;
   return copies && later ? moved : nullptr;
 }
 

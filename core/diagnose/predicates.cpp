@@ -235,6 +235,10 @@ bool is_on_gpu(const model::Model& model) {
   return std::ranges::any_of(model.devices(), [](const auto& device) { return device.is_accelerator(); });
 }
 
+bool original_has_moved(const Context& context, const Operand& partner) {
+  return is_weight(partner) || std::ranges::any_of(context.facts().models, is_on_gpu);
+}
+
 bool is_offloaded(const model::Module& module) { return std::ranges::any_of(module.hooks, &model::Hook::offload); }
 
 model::Message place_text(const model::Device& device) {

@@ -87,6 +87,9 @@ std::string twin_of(const model::Operand& weight);
 /// Whether some tensor of the model is on a GPU.
 bool is_on_gpu(const model::Model& model);
 
+/// Whether what a copy on the CPU was made of may have moved since: a model is on a GPU, or a weight meets the copy there.
+bool original_has_moved(const Context& context, const model::Operand& partner);
+
 /// Whether a hook keeps the module's weights elsewhere, and brings them for its forward.
 bool is_offloaded(const model::Module& module);
 

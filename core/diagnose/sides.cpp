@@ -88,6 +88,12 @@ bool is_given_beside(const Operand& given, const Operand& result) {
          result.kind != model::OperandKind::kAttribute;
 }
 
+/// "route" of `self.route[name]`.
+std::string table_in(std::string_view text) {
+  text = text.substr(0, text.find('['));
+  return std::string(text.starts_with("self.") ? text.substr(5) : text);
+}
+
 bool is_by_table(const Event* placed) {
   return placed != nullptr && source_of(*placed) == DeviceSource::kMap && placed->owner.is(model::owners::kProgram);
 }
@@ -98,12 +104,13 @@ std::optional<Sides> sent_by_tables(const Context& context) {
   for (const Operand& operand : context.operands()) {
     const Event* placed = placement_of(operand.provenance);
     if (!is_by_table(placed) || !operand.device.is_accelerator()) return std::nullopt;
-    if (sent == nullptr && !is_weight(operand) && placed->op != "Module.to") sent = &operand;
+    if (sent == nullptr && !is_weight(operand) && placed->op != "Module.to" && placed->kind == model::EventKind::kMoved)
+      sent = &operand;
   }
   const Operand* partner = sent == nullptr ? nullptr : context.partner_of(*sent);
   if (partner == nullptr || !is_weight(*partner)) return std::nullopt;
-  const std::string its = device_text_of(*placement_of(sent->provenance));
-  if (its.empty() || its == device_text_of(*placement_of(partner->provenance))) return std::nullopt;
+  const std::string its = table_in(device_text_of(*placement_of(sent->provenance)));
+  if (its.empty() || its == table_in(device_text_of(*placement_of(partner->provenance)))) return std::nullopt;
   Sides sides;
   sides.culprit = sent;
   sides.partner = partner;

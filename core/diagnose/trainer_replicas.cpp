@@ -37,6 +37,7 @@ bool runs_replicas(const Context& context) {
 void tell_of_trainer_replicas(const Context& context, model::Finding& finding) {
   const model::Setting* seen = context.setting("Trainer.args.n_gpu");
   if (seen == nullptr || number_in(seen->value) < 2 || !runs_replicas(context)) return;
+  if (!context.runs_file("transformers/trainer")) return;  // a program with Trainer's arguments and a loop of its own
   const auto behind = finding.evidence.begin() + std::min<std::ptrdiff_t>(kFirst, std::ssize(finding.evidence));
   finding.evidence.insert(
       behind,

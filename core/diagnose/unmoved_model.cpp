@@ -54,7 +54,9 @@ std::optional<Hypothesis> unmoved_model(const Context& context) {
     }
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     found.origin = placement_of(operand.provenance);
-    if (found.origin != nullptr && is_deep_copy(*found.origin)) found.score -= 50;  // what it is a copy of was to move
+    // What it is a copy of has moved: then the copy came too early.
+    const bool copied = found.origin != nullptr && is_deep_copy(*found.origin);
+    if (copied && original_has_moved(context, *partner)) found.score -= 50;
     if (context.is_hooked() || context.setting("offload") != nullptr) found.score -= 50;  // kept there on purpose
     found.title = {"{model} is on the CPU, its input {name} is on {device}",
                    {{"model", what}, {"name", name_of(*partner)}, {"device", partner->device.str()}}};

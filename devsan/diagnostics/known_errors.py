@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass
 
 from devsan.diagnostics.messages import Message, message
@@ -16,24 +17,27 @@ class KnownError:
         pattern: a regular expression that its sentence has.
         told: what it means, and what to do.
         rehearsal: what DevSan shows of it, for who has met it on a GPU.
+        of: the library without which the same sentence means something else; "" for none.
     """
 
     pattern: str
     told: Message
     rehearsal: Message
+    of: str = ""
 
+
+_IN_RANKS = message("`devsan run -- torchrun ...` raises it where the ranks of a cluster do.")
 
 _KNOWN = (
     KnownError(
         r"device-side assert triggered|(CUBLAS|CUDNN)_STATUS_(EXECUTION_FAILED|INTERNAL_ERROR)",
         message(
-            "A kernel stopped at an index outside of its range: most often a token id that is not below the number of "
-            "embeddings, or a label that is not below the number of classes. CUDA reports it at a later call, and all "
-            "calls after it fail, too."
+            "A kernel failed, most often on an index that is out of range: a token id that is not below the number of "
+            "embeddings, or a label that is not below the number of classes. On a GPU, CUDA reports it at a later call, "
+            "and all calls after it fail, too."
         ),
         message(
-            "`devsan run` raises the error at the line at fault, and names the index; "
-            "on a GPU, CUDA_LAUNCH_BLOCKING=1 names that line."
+            "`devsan run` raises the error at the line at fault; on a GPU, CUDA_LAUNCH_BLOCKING=1 names that line."
         ),
     ),
     KnownError(
@@ -70,40 +74,50 @@ _KNOWN = (
         ),
     ),
     KnownError(
-        r"Expected to have finished reduction in the prior iteration",
+        r"Expected to have finished reduction in the prior iteration(?![\s\S]*(find_unused_parameters=True. is enabled|"
+        r"static_graph))",
         message(
-            "DistributedDataParallel waits for the gradient of every parameter, and in the step before some got none: "
-            "a layer that was not called, an output that the loss does not use, a branch that another rank took. "
+            "DistributedDataParallel waits for the gradient of every parameter, and in the previous step some got none: "
+            "a layer was not called, the loss does not use an output, or another rank took a different branch. "
             "TORCH_DISTRIBUTED_DEBUG=DETAIL names the parameters. Freeze them (requires_grad_(False)) before the model "
             "is wrapped, let the loss use every output, or pass find_unused_parameters=True "
             "(Trainer: ddp_find_unused_parameters=True)."
         ),
-        message("`devsan run -- torchrun ...` raises it as the ranks of a cluster do."),
+        _IN_RANKS,
     ),
     KnownError(
         r"Expected to mark a variable ready only once",
         message(
-            "DistributedDataParallel has got the gradient of a parameter twice in one backward pass: most often by "
-            "checkpointing with use_reentrant=True, or because several forward passes share one backward pass. "
-            "Checkpoint with use_reentrant=False (Trainer: gradient_checkpointing_kwargs), or pass static_graph=True "
-            "where every step uses the same parameters."
+            "DistributedDataParallel has marked a parameter as ready twice in one backward pass: most often because "
+            "checkpointing runs with use_reentrant=True, or because the parameter is also used outside of the forward "
+            "of the wrapped model. Checkpoint with use_reentrant=False (Trainer: gradient_checkpointing_kwargs); "
+            "static_graph=True helps where every step uses the same parameters."
         ),
-        message("`devsan run -- torchrun ...` raises it as the ranks of a cluster do."),
+        _IN_RANKS,
     ),
     KnownError(
-        r"got \[0\] but expected shape|'weight' must be 2-D|(?i:size mismatch).*torch\.Size\(\[0\]\)",
+        r"got \[0\] but expected shape|'weight' must be 2-D|in current model is torch\.Size\(\[0\]\)",
         message(
-            "A parameter of no elements is one that DeepSpeed ZeRO-3 has partitioned: all of it is there only while "
-            "the module that owns it runs forward or backward. Move the computation into the forward of that module or "
+            "An empty parameter is most often one that DeepSpeed ZeRO-3 has partitioned: it is whole only while the "
+            "module that owns it runs forward or backward. Move the computation into the forward of that module or "
             "declare the parameter where it is used: deepspeed.zero.register_external_parameter(module, parameter). "
-            "To read or initialize it outside of a step, use deepspeed.zero.GatheredParameters([parameter]); to load "
-            "weights, DeepSpeed's or from_pretrained's own way."
+            "To read or initialize it outside of a step, use deepspeed.zero.GatheredParameters([parameter]); load "
+            "weights the way DeepSpeed or from_pretrained does."
         ),
-        message("`devsan run -- deepspeed ...` raises it as the ranks of a cluster do."),
+        message("`devsan run -- deepspeed ...` runs the same ranks without GPUs."),
+        of="deepspeed",
     ),
 )  # fmt: skip
 
 
-def known_error(text: str) -> KnownError | None:
-    """Returns what is known about the error whose sentence is ``text``; None where it is none of those known here."""
-    return next((known for known in _KNOWN if re.search(known.pattern, text)), None)
+def known_error(text: str, libraries: Container[str] | None = None) -> KnownError | None:
+    """Returns what is known about the error whose sentence is ``text``; None where it is none of those known here.
+
+    Args:
+        text: the sentence.
+        libraries: that the program has imported; None where nobody knows, and all may be meant.
+    """
+    for known in _KNOWN:
+        if re.search(known.pattern, text) and (not known.of or libraries is None or known.of in libraries):
+            return known
+    return None

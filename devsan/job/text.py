@@ -65,7 +65,8 @@ def write(job: Job, stream: TextIO, language: str = "", shown: Sequence[str] = (
     if worth:
         plain.write_lines(list(lines_of(job, fates, say, width)), stream)
     first = first_of(fates)
-    is_known = not job["findings"] and first is not None and write_known(first.message, stream, say)
+    failed = "" if first is None or first.how != "failed" or job["findings"] else first.message
+    is_known = write_known(failed, stream, say)
     lists = [job[key] for key in ("places", "caught") if job.get(key)]
     for text in lists:
         for line in f"devsan: {say.text(text)}".split("\n"):

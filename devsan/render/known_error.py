@@ -5,6 +5,7 @@ note: A kernel stopped at an index outside of its range: most often a token id .
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TextIO
 
 from devsan.diagnostics.known_errors import known_error
@@ -14,16 +15,19 @@ from devsan.render.terminal.stream import unbroken_columns
 from devsan.render.terminal.text import paragraph
 
 
-def write_known(sentence: str, stream: TextIO, say: Language | None = None) -> bool:
+def write_known(
+    sentence: str, stream: TextIO, say: Language | None = None, libraries: Container[str] | None = None
+) -> bool:
     """Writes a note about the error whose sentence is ``sentence``; nothing, and False, where nothing is known of it.
 
     Args:
         sentence: of the error.
         stream: where to write.
         say: the language; by default the chosen one.
+        libraries: that the program has imported; None where nobody knows.
     """
     say = say or language_for(stream)
-    known = known_error(sentence)
+    known = known_error(sentence, libraries)
     if known is None:
         return False
     told = paragraph(f"{say('note')}: ", "note", say.text(known.told), unbroken_columns(stream))

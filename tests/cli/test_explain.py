@@ -145,7 +145,7 @@ def test_a_part_of_the_sentence_is_known(front, part: str, codes: set[str]):
 @pytest.mark.parametrize(
     ("error", "english", "chinese"),
     [
-        ("CUDA error: device-side assert triggered", "at the line at fault", "越界的下标"),
+        ("CUDA error: device-side assert triggered", "at the line at fault", "下标越界"),
         ("RuntimeError: CUDA error: an illegal memory access was encountered", "compute-sanitizer", "核函数自身的缺陷"),
         ("NCCL error in: ProcessGroupNCCL.cpp:1691, unhandled system error", "NCCL_DEBUG=INFO", "不模拟网络"),
         ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "DV501", "无法初始化"),

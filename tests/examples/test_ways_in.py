@@ -72,6 +72,9 @@ for _ in range(2):
 def test_emulate_under_devsan_run_joins_its_gpus(run):
     done = run("-m", "devsan", "run", "--gpus", "2", "-c", JOINING)
     assert (done.returncode, done.stdout) == (0, "2 2.0\n" * 2), done.stderr
+    assert "not used" not in done.stderr
+    done = run("-m", "devsan", "run", "--gpus", "2", "-c", JOINING.replace("gpus=2", "gpus=2, policy='warn'"))
+    assert "devsan.emulate joins the GPUs that are emulated already; not used: policy" in done.stderr
     done = run("-m", "devsan", "run", "--gpus", "3", "-c", JOINING)
     assert done.returncode == 1
     assert "expected no emulation in this process, got one of 3 GPUs" in done.stderr

@@ -37,9 +37,10 @@ def test_other_exceptions_get_no_report(report_on: Reporter) -> None:
 @pytest.mark.parametrize(
     "sentence, told",
     [
-        ("CUDA error: device-side assert triggered", "A kernel stopped at an index outside of its range"),
+        ("CUDA error: device-side assert triggered", "A kernel failed, most often on an index that is out of range"),
         ("Expected to have finished reduction in the prior iteration before", "find_unused_parameters=True"),
-        ("an invalid gradient at index 0 - got [0] but expected shape compatible with [4, 4]", "ZeRO-3"),
+        ("Expected to have finished reduction in the prior iteration. `find_unused_parameters=True` is enabled", ""),
+        ("'weight' must be 2-D", ""),  # without DeepSpeed it is the program's own
         ("KeyError: 'device'", ""),
     ],
 )
@@ -49,6 +50,16 @@ def test_what_is_known_of_another_error_is_noted(capsys: pytest.CaptureFixture[s
     assert noted.startswith("\nnote: " if told else "")
     assert told in noted
     assert noted.count("\n") == (2 if told else 0)
+
+
+def test_what_is_known_of_an_error_of_a_library(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "deepspeed", sys)
+    error = RuntimeError("the step failed")
+    error.__cause__ = RuntimeError("got [0] but expected shape compatible with [4, 4]")
+    assert on_exception(None, error, None)
+    assert "ZeRO-3 has partitioned" in capsys.readouterr().err
 
 
 def test_an_exception_without_a_traceback(report_on: Reporter) -> None:

@@ -219,7 +219,7 @@ void weigh(const Context& context, const Operand& operand, const Operand& partne
     return;
   }
   const model::Event* placed = placement_of(operand.provenance);
-  if (placed != nullptr && is_deep_copy(*placed) && operand.device.is_host()) {
+  if (placed != nullptr && is_deep_copy(*placed) && operand.device.is_host() && original_has_moved(context, partner)) {
     found.add_evidence(80, {"{module} is a copy{at}, which is where the original was: on {device}.",
                             {{"module", name}, {"at", at_text(*placed)}, {"device", place_text(operand.device)}}});
     found.propose(FixKind::kCreationSite, "copy the model after it was moved, or move the copy");

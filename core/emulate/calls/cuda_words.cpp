@@ -30,23 +30,23 @@ struct Assertion {
   const char* unless = nullptr;  ///< a flag with which CUDA compares on the host too
 };
 
-/// What embedding and index_select say of an index, and the latter of one in a later dimension.
-constexpr std::string_view kUnnamed = "index out of range in self";
-constexpr std::string_view kOfData = "INDICES element is out of DATA bounds";
+/// Said without naming the index: by lookups of rows, and by index_select of another dimension.
+constexpr std::string_view kIndexInSelf = "index out of range in self";
+constexpr std::string_view kIndexInData = "INDICES element is out of DATA bounds";
 
 constexpr Assertion kAssertions[] = {
     // cuda/Indexing.cu, cuda/IndexKernel.cu, cuda/ScatterGatherKernel.cu
-    {"aten::embedding", kUnnamed},
-    {"aten::index_select", kUnnamed},
-    {"aten::index_select", kOfData},
+    {"aten::embedding", kIndexInSelf},
+    {"aten::index_select", kIndexInSelf},
+    {"aten::index_select", kIndexInData},
     {"aten::index", "is out of bounds for dimension"},
     {"aten::_unsafe_index", "is out of bounds for dimension"},
     {"aten::_index_put_impl", "is out of bounds for dimension", "accumulate"},
     {"aten::index_fill", "is out of bounds for dimension"},
     {"aten::index_copy", "is out of bounds for dimension"},
-    {"aten::index_add", kUnnamed},
+    {"aten::index_add", kIndexInSelf},
     {"aten::index_add", "is out of bounds for dimension"},
-    {"aten::index_reduce", kUnnamed},
+    {"aten::index_reduce", kIndexInSelf},
     {"aten::gather", "is out of bounds for dimension"},
     {"aten::scatter", "is out of bounds for dimension"},
     {"aten::scatter_add", "is out of bounds for dimension"},
@@ -107,11 +107,8 @@ void check_embedding_bag(const c10::FunctionSchema& schema, std::string_view sen
 }
 
 bool is_set(const c10::FunctionSchema& schema, const torch::jit::Stack& arguments, const char* flag) {
-  const std::optional<int> index = schema.argumentIndexWithName(flag);
-  const std::size_t count = schema.arguments().size();
-  if (!index.has_value() || arguments.size() < count) return false;
-  const c10::IValue& value = torch::jit::peek(arguments, static_cast<std::size_t>(*index), count);
-  return value.isBool() && value.toBool();
+  const c10::IValue* value = argument_of(schema, arguments, flag);
+  return value != nullptr && value->isBool() && value->toBool();
 }
 
 /// Whether CUDA's kernel asserts what the CPU's refuses by `sentence`.
@@ -138,7 +135,7 @@ void raise_in_words_of_cuda(const c10::FunctionSchema& schema, const torch::jit:
     return;
   }
   if (is_device_assert(schema, arguments, sentence)) {
-    const bool unnamed = sentence.starts_with(kUnnamed) || sentence.starts_with(kOfData);
+    const bool unnamed = sentence.starts_with(kIndexInSelf) || sentence.starts_with(kIndexInData);
     const std::string named = unnamed ? index_out_of_range(schema, arguments) : "";
     raise_device_assert(named.empty() ? sentence : named);
   }

@@ -14,6 +14,7 @@ from devsan.fix.change import Change
 from devsan.fix.failure import Failure, source_of
 from devsan.numbers.host_collectives import BOTH
 
+_NCCL = "nccl"
 _DOUBT = 8  # behind a tensor that is made on the rank's GPU
 
 
@@ -24,17 +25,28 @@ def propose(failure: Failure) -> Iterator[Change]:
     text = message("give the process group a backend for the CPU, too: {backends}", backends=BOTH)
     for path in failure.own_paths:
         source = source_of(path)
-        whole = list(ast.walk(source.tree)) if source is not None else []
-        written = [node for node in whole if isinstance(node, ast.Constant) and node.value == "nccl"]
-        for call in whole:
-            if not isinstance(call, ast.Call) or function_name(call) != "init_process_group" or source is None:
+        if source is None:
+            continue
+        written = _defaults(source.tree)
+        places: dict[ast.expr, None] = {}
+        for call in ast.walk(source.tree):
+            if not isinstance(call, ast.Call) or function_name(call) != "init_process_group":
                 continue
             for given in (*call.args[:1], *(each.value for each in call.keywords if each.arg == "backend")):
-                if given in written:
-                    places: list[ast.expr] = [given]
-                elif isinstance(given, ast.Constant):
-                    continue
-                else:  # `cfg.backend`: the only default that it may come from, else the call itself
-                    places = [*written[:1], given] if len(written) == 1 else [given]
-                for place in places:
-                    yield Change(text, "configuration", (source.replace(place, f'"{BOTH}"'),), doubt=_DOUBT)
+                if isinstance(given, ast.Constant):
+                    places |= {given: None} if given.value == _NCCL else {}
+                elif not isinstance(given, ast.Starred):  # `cfg.backend`: its default where there is one, else the call
+                    places |= dict.fromkeys([*written, given] if len(written) == 1 else [given])
+        for place in places:
+            yield Change(text, "configuration", (source.replace(place, f'"{BOTH}"'),), doubt=_DOUBT)
+
+
+def _defaults(tree: ast.AST) -> list[ast.expr]:
+    """Returns where "nccl" is given to a variable, a field or an argument: what it is compared with stays."""
+    found: list[ast.expr | None] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.keyword):
+            found.append(node.value)
+        elif isinstance(node, ast.arguments):
+            found += [*node.defaults, *node.kw_defaults]
+    return [value for value in found if isinstance(value, ast.Constant) and value.value == _NCCL]

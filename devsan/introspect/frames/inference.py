@@ -13,7 +13,7 @@ from types import ModuleType
 from devsan.diagnostics.placement import Placement
 from devsan.diagnostics.torch_names import CASTS, FACTORIES, MODULE_MOVES
 from devsan.introspect.frames.tensors import is_tensor, placement_of
-from devsan.introspect.frames.values import MISSING, Scope
+from devsan.introspect.frames.values import MISSING, Scope, is_a
 
 _MOVES = MODULE_MOVES | CASTS | {"pin_memory"}
 _ON_DEFAULT = FACTORIES | {"tensor", "from_numpy"}
@@ -56,7 +56,7 @@ def is_number(node: ast.AST, scope: Scope | None = None) -> bool:
         return is_number(node.left, scope) and is_number(node.right, scope)
     if isinstance(node, ast.UnaryOp):
         return is_number(node.operand, scope)
-    if scope is not None and isinstance(scope.value(node), (int, float, complex)):
+    if scope is not None and is_a(scope.value(node), int, float, complex):
         return True
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute):

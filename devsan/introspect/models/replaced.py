@@ -44,7 +44,7 @@ def replaced_at(holder: Any, path: str, near: Spot, is_of_root: bool = False) ->
         whole = tree_at(file)
         for function, tree in [("<module>", whole), *functions_in(whole)] if whole is not None else ():
             weights = set(_loop_variables(tree, members))
-            elements = set(_elements_of(tree, path.split(".")[-3:-2]))
+            elements = set(_elements_of(tree, path.split(".")[:-2])) if not function.endswith("__init__") else set()
             for node in statements_of(tree):
                 if _swaps(node, weights):
                     swaps.append(_place(file, function, node))
@@ -146,7 +146,9 @@ def _elements_of(function: ast.AST, container: Sequence[str]) -> Iterator[str]:
             lists = node.iter.args if called in ("zip", "enumerate") else []
             targets = node.target.elts[1:] if called == "enumerate" else node.target.elts
         for held, target in zip(lists, targets, strict=False):
-            if isinstance(held, ast.Attribute) and [held.attr] == list(container) and isinstance(target, ast.Name):
+            words = ast.unparse(held).split(".") if isinstance(held, ast.Attribute) else []
+            known = words[1:]  # behind `self`, or what the program calls the model
+            if known and list(container[-len(known) :]) == known and isinstance(target, ast.Name):
                 yield target.id
 
 

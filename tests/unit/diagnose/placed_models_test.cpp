@@ -42,6 +42,7 @@ TEST(SingleDevice, EasyEdit419) {
   expect_evidence(finding, "f\"cuda:{hparams.device}\"");
   expect_evidence(finding, "device_map[\"model.layers.2\"] = 1");
   expect_fix(finding, FixKind::kCreationSite, "compute_z.py:77");
+  EXPECT_NE(finding.naive_fix, "");
   EXPECT_EQ(finding.confidence, model::Confidence::kCertain);
 }
 
@@ -67,12 +68,37 @@ TEST(SingleDevice, AMoveAtTheFailingLineSaysTheOthersDevice) {
   ASSERT_EQ(finding.fixes.size(), 1u) << "a map is no place of fix where there is none";
   ASSERT_TRUE(finding.fixes.front().edit);
   EXPECT_EQ(finding.fixes.front().edit->after, "return h * self.scale.to(h.device)");
+  EXPECT_EQ(finding.naive_fix, "") << "no other line uses a value that has no name";
+}
+
+TEST(SingleDevice, TwoTablesDisagree) {
+  const auto looked_up = [](const std::string& route, const std::string& home) {
+    Case context;
+    context.mixes("aten::embedding", "cuda:0", "cuda:1").frames({own("net.py", 9, "Net.forward", "table(ids)")});
+    context.module("table", "Embedding", {weight("cuda:1")});
+    Event put = moved("cuda:1", {own("net.py", 4, "Net.__init__", "nn.Embedding(9, 2).to(" + home + ")")});
+    put.op = "Module.to";
+    put.device_text = home;
+    context.operand("weight", "table.weight", OperandKind::kParameter, "cuda:1", {put});
+    Event sent = moved("cuda:0", {own("net.py", 8, "Net.send", "ids.to(" + route + ")")});
+    sent.device_text = route;
+    context.operand("indices", "ids", OperandKind::kInput, "cuda:0", {sent});
+    return context;
+  };
+  const Case context = looked_up("self.route[name]", "home[name]");
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "ids");
+  expect_evidence(finding, "`ids` was sent to cuda:0, which `self.route[name]` chose");
+  const Case same = looked_up("self.gpus[0]", "gpus[1]");
+  for (const auto& other : diagnose(same.facts))
+    for (const auto& sentence : other.evidence) EXPECT_EQ(sentence.text().find("chose"), std::string::npos);
 }
 
 TEST(SingleDevice, WhatATrainerHasWrappedIsTold) {
   Case context;
   const Frame line = own("kd.py", 38, "Distiller.compute_loss", "gap = teacher_logits - student.logits");
-  context.mixes("aten::sub", "cuda:1", "cuda:0").frames({line, own("kd.py", 47, "<module>", "trainer.train()")});
+  const Frame step = lib("transformers", "transformers/trainer.py", 2082, "Trainer.training_step");
+  context.mixes("aten::sub", "cuda:1", "cuda:0").frames({line, step, own("kd.py", 47, "<module>", "trainer.train()")});
   context.model().expression = "trainer";
   context.model().is_object = true;
   context.module("model", "Linear", {weight("cuda:0")});
@@ -98,6 +124,9 @@ TEST(SingleDevice, WhatATrainerHasWrappedIsTold) {
   EXPECT_TRUE(has_note());
   context.facts.settings = {{"Trainer.args.n_gpu", "1", {}}};
   EXPECT_FALSE(has_note());
+  context.facts.settings = {{"Trainer.args.n_gpu", "2", {}}};
+  context.frames({line, own("kd.py", 47, "<module>", "loop(model)")});
+  EXPECT_FALSE(has_note()) << "only the arguments are a Trainer's";
 }
 
 TEST(SingleDevice, WhatTheProgramsCallGaveComesToWhatTheLibraryComputed) {
