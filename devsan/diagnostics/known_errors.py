@@ -33,8 +33,8 @@ _KNOWN = (
         r"device-side assert triggered|(CUBLAS|CUDNN)_STATUS_(EXECUTION_FAILED|INTERNAL_ERROR)",
         message(
             "A kernel failed, most often on an index that is out of range: a token id that is not below the number of "
-            "embeddings, or a label that is not below the number of classes. On a GPU, CUDA reports it at a later call, "
-            "and all calls after it fail, too."
+            "embeddings, or a label that is not below the number of classes. On a GPU, CUDA reports it at a later "
+            "call, and all calls after it fail, too."
         ),
         message(
             "`devsan run` raises the error at the line at fault; on a GPU, CUDA_LAUNCH_BLOCKING=1 names that line."
@@ -77,8 +77,8 @@ _KNOWN = (
         r"Expected to have finished reduction in the prior iteration(?![\s\S]*(find_unused_parameters=True. is enabled|"
         r"static_graph))",
         message(
-            "DistributedDataParallel waits for the gradient of every parameter, and in the previous step some got none: "
-            "a layer was not called, the loss does not use an output, or another rank took a different branch. "
+            "DistributedDataParallel waits for the gradient of every parameter, and in the previous step some got "
+            "none: a layer was not called, the loss does not use an output, or another rank took a different branch. "
             "TORCH_DISTRIBUTED_DEBUG=DETAIL names the parameters. Freeze them (requires_grad_(False)) before the model "
             "is wrapped, let the loss use every output, or pass find_unused_parameters=True "
             "(Trainer: ddp_find_unused_parameters=True)."
