@@ -162,7 +162,7 @@ class Exploration:
     _lessons: Lessons = field(default_factory=Lessons)
 
     def follow(self, failing: Outcome, kinds: Sequence[str], known: Outcome | None) -> None:
-        """Tries changes of these kinds until one is verified.
+        """Tries changes of these kinds until one is verified, or until one ends the program and no reference is there.
 
         Args:
             failing: the run that fails.
@@ -187,6 +187,9 @@ class Exploration:
                     if not second_best:
                         second_best, trials_left = True, min(trials_left, _FOR_A_BETTER)
                     continue
+                if trial.status == "unverified" and self.reference.outcome is None and not self.all_of_them:
+                    self.untried += round.offered[round.next :]
+                    return  # nothing to compare with: no other change can prove more
                 if trial.status == "verified" and not self.all_of_them:
                     self.untried += round.offered[round.next :]
                     self._shorten(trial.changes, ahead)

@@ -110,6 +110,20 @@ def test_what_proves_nothing_is_unverified(tmp_path, name):
     assert trial.comparison is not None and why in trial.comparison.impossible
 
 
+def test_the_search_ends_with_what_ends_the_program_where_nothing_can_be_compared(tmp_path, monkeypatch):
+    text, end, _ = UNVERIFIED["it does not end on one device either"]
+    path = script(tmp_path, text)
+    ways = [
+        change(path, end, ("torch.ones(3)\n", f"{right}\n"))
+        for right in ("torch.ones(3).cuda()", "torch.ones(3, device=0)", "torch.ones(1).cuda()")
+    ]
+    monkeypatch.setattr(exploration, "candidates", lambda failure: list(ways))
+    with laboratory(tmp_path, "train.py") as found:
+        result = search(found, quiet)
+    assert [trial.status for trial in result.trials] == ["unverified"]
+    assert result.untried == ways[1:]
+
+
 def test_a_time_that_is_printed_may_vary(tmp_path):
     text = (
         "import time\nimport torch\n\nprint(torch.tensor(time.perf_counter_ns()).item())\n"
