@@ -164,8 +164,7 @@ std::optional<Sides> sides_of(const Context& context) {
     for (const Operand& operand : context.operands()) {
       const Event* placed = placement_of(operand.provenance);
       if (is_weight(operand) || placed == nullptr || operand.device == culprit->device) continue;
-      const bool picked = source_of(*placed) == DeviceSource::kMap && placed->owner.is(model::owners::kProgram) &&
-                          placed->op != "Module.to";  // from a table of the program's own
+      const bool picked = is_by_table(placed) && placed->op != "Module.to";
       if (weight_of(*placed) == 0 && !picked) continue;
       culprit = &operand;
       break;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from typing import Any
 
 import torch
@@ -28,3 +29,23 @@ def test_a_digest_makes_no_call_that_a_mode_sees():
         kept = [digest(small), digest(large)]
     assert calls.names == []
     assert [(each["whole"], each["values"][0]) for each in kept if each] == [(True, 0.0), (False, 100.0)]
+
+
+def test_a_value_of_a_large_tensor_has_its_place():
+    size = 3 * 2**18
+    seen = []
+    for place in (5, 2**18 + 5, 2 * 2**18 + 5, 2 * 2**18 + 6):
+        large = torch.zeros(size)
+        large[place], large[-1] = 3.0, 4.0
+        kept = digest(large)
+        assert kept is not None and kept["values"][:2] == [7.0, 5.0]
+        seen.append(kept["values"][2])
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_large_tensor_is_not_copied():
+    large = torch.ones(2**24)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert digest(large) is not None
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before  # KiB
+    assert grown < large.numel() * 4 / 1024

@@ -71,9 +71,11 @@ std::optional<Hypothesis> shared_by_replicas(const Context& context, const Opera
   const Event* placed = placement_of(operand.provenance);
   if (placed == nullptr || !context.is_wrapped_by("torch.nn.DataParallel") || !context.across_gpus() ||
       is_by_parallel(operand) || !is_by_parallel(partner) || operand.kind == OperandKind::kParameter ||
-      operand.kind == OperandKind::kBuffer || !is_assigned_to_self(*placed)) {
+      operand.kind == OperandKind::kBuffer) {
     return std::nullopt;
   }
+  const bool of_module = Context::in_function(*placed, "_apply");  // moved with its module, which no replica copied
+  if (!of_module && !is_assigned_to_self(*placed)) return std::nullopt;
   Hypothesis found(code::kUnregisteredState);
   found.origin = placed;
   found.operands = {context.index_of(operand), context.index_of(partner)};
@@ -87,7 +89,11 @@ std::optional<Hypothesis> shared_by_replicas(const Context& context, const Opera
                       "parameters and buffers, and splits the batch; all else the replicas share.",
                       both});
   found.title = {"{name} is shared by DataParallel's replicas and is on {device}, {other} is on {other_device}", both};
-  found.propose(register_where_made(context, operand, placed));
+  if (of_module) {
+    found.propose(FixKind::kCreationSite, "keep the modules in nn.ModuleList or nn.ModuleDict");
+  } else {
+    found.propose(register_where_made(context, operand, placed));
+  }
   return found;
 }
 

@@ -128,8 +128,22 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
                               {{"who", who}, {"bytes", bytes}, {"device", device}, {"owners", owners}}});
     }
     tell_failures(job, each, found);
-    const bool received = each.placed && is_received(*each.placed);
-    if (each.placed) {
+    // NCCL's refusal is the ranks', whatever each of them says of it.
+    const bool refused =
+        std::ranges::any_of(job.ranks(), [](const auto* rank) { return Job::is_refused_a_gpu(*rank); });
+    const bool of_call = each.placed && is_received(*each.placed);
+    const bool received = of_call && !refused;  // a call that NCCL refuses has sent nothing yet
+    if (of_call && refused) {
+      found.add_evidence(10, {"{call} puts what it sends on the current device{at}, and that is {device} in {who}.",
+                              {{"call", each.placed->owner.mechanism},
+                               {"at", diagnose::at_text(*each.placed)},
+                               {"device", device},
+                               {"who", who}}});
+      if (const model::Frame* site = each.placed->written(); site != nullptr) {
+        found.sites.push_back(*site);
+        found.about = site->source;
+      }
+    } else if (each.placed) {
       const Event& placed = *each.placed;
       const Message at = diagnose::at_text(placed);
       if (received) {
@@ -148,7 +162,7 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
     // What names its device, or the file it came from, does not ask which is current.
     const bool named = each.placed && source_of(*each.placed) != DeviceSource::kCurrent;
     const bool was_set = each.rank->process.set_device_called;
-    if (!received && (!named || !was_set)) propose_set_device(found, *each.rank);
+    if (!received && (of_call || !named || !was_set)) propose_set_device(found, *each.rank);
     const std::vector<Argument> named_in_title = {{"who", who}, {"owners", owners}, {"device", device}};
     found.title =
         gpus == 1
@@ -157,9 +171,6 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
             : Message{"{who} holds memory on the GPUs of {owners}, {device}",
                       "{who} hold memory on the GPUs of {owners}, {device}", count_of(each.ranks), named_in_title};
     found.as = {code::kMovedAfterDispatch};
-    // NCCL's refusal is the ranks', whatever each of them says of it.
-    const bool refused =
-        std::ranges::any_of(job.ranks(), [](const auto* rank) { return Job::is_refused_a_gpu(*rank); });
     if (!refused) found.as.push_back(code::kCurrentDevice);
     found.severity = found.explains.empty() ? model::Severity::kWarning : model::Severity::kError;
     if (found.about.empty()) found.about = device.text();

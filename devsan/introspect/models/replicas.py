@@ -65,6 +65,7 @@ def name_operands(
 def _operation(tree: ast.AST, line: int, count: int, op: str) -> list[ast.expr]:
     """The operands of the only operation of ``line`` that has so many; of several the one that is ``op``."""
     name = op.removeprefix("aten::").partition(".")[0].rstrip("_")
+    imported = _imported(tree)
     found: list[tuple[str, list[ast.expr]]] = []
     for node in ast.walk(tree):
         if getattr(node, "lineno", 0) > line or (getattr(node, "end_lineno", 0) or 0) < line:
@@ -74,7 +75,8 @@ def _operation(tree: ast.AST, line: int, count: int, op: str) -> list[ast.expr]:
         elif isinstance(node, ast.AugAssign):
             found.append((_OPERATORS.get(type(node.op), ""), [node.target, node.value]))
         elif isinstance(node, ast.Call) and node.lineno == line:
-            receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            of = node.func.value if isinstance(node.func, ast.Attribute) else None
+            receiver = [of] if of is not None and getattr(of, "id", "") not in imported else []
             given = [*node.args, *(word.value for word in node.keywords)]
             called = getattr(node.func, "attr", getattr(node.func, "id", "")).rstrip("_")
             found.append((called, given if len(given) == count else [*receiver, *given]))
@@ -84,13 +86,22 @@ def _operation(tree: ast.AST, line: int, count: int, op: str) -> list[ast.expr]:
     return fitting[0][1] if len(fitting) == 1 else []
 
 
+def _imported(tree: ast.AST) -> set[str]:
+    """What the file calls the modules and functions that it imports."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {each.asname or each.name.partition(".")[0] for node in imports for each in node.names}
+
+
 def _given_to_module(tree: ast.AST, line: int, operands: Sequence[Tracked]) -> dict[int, str]:
     """The arguments of the only call of a module of ``self`` in ``line``, for the operands that are its inputs."""
+    imported = _imported(tree)
+    every = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.lineno == line]
     calls = [
-        node for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and node.lineno == line and isinstance(node.func, ast.Attribute)
-        and getattr(node.func.value, "id", "") == "self"
+        node for node in every
+        if isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "self"
     ]  # fmt: skip
+    if any(isinstance(node.func, ast.Name) and node.func.id not in imported for node in every):
+        return {}  # `head(x)` may be a module as well
     inputs = [number for number, each in enumerate(operands) if (each.role or "").partition("[")[0] in _INPUTS]
     if len(calls) != 1 or any(isinstance(each, ast.Starred) for each in calls[0].args):
         return {}

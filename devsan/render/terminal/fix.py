@@ -58,7 +58,8 @@ def fix_lines(result: FixResult, say: Language, width: int, room: int, is_applie
             yield from paragraph(say("also: "), "help", f"{place}  {say.text(headline)}", width)
         yield []
     if result.status == "nothing to fix":
-        yield [(say("nothing to fix"), "help"), (say(": the program runs to its end on these GPUs"), "")]
+        told = say("the program runs to its end on these GPUs; devsan run also reports what raises no error")
+        yield from paragraph(f"{say('nothing to fix')}: ", "help", told, width)
         if result.difference:
             told = say("on one GPU, where no tensor moves, it computes something else: {difference}",
                        difference=say.text(result.difference))  # fmt: skip

@@ -194,4 +194,18 @@ TEST(LeftBehind, AnAttributeThatReplicasShare) {
   expect_evidence(finding, "DataParallel's replicas share the one of the first GPU");
 }
 
+TEST(LeftBehind, AModuleThatReplicasShare) {
+  Case context;
+  context.mixes("aten::addmm", "cuda:0", "cuda:1").frames({forward("return torch.cat([h(x) for h in self.heads])")});
+  context.module("", "Net", {weight("cuda:0")});
+  context.model().wrappers = {"torch.nn.DataParallel"};
+  Event put = moved("cuda:0", {lib("torch", "torch/nn/modules/module.py", 1010, "Module._apply"),
+                               own("net.py", 10, "Net.__init__", "head.cuda()")});
+  context.operand("self", "", OperandKind::kTemporary, "cuda:0", {put});
+  Event scattered = moved("cuda:1", {own("net.py", 21, "<module>", "net(x)")}, "torch.nn.DataParallel");
+  scattered.owner.mechanism = "scatter";
+  context.operand("mat1", "", OperandKind::kTemporary, "cuda:1", {scattered});
+  expect_fix(expect_code(context, "DV108"), model::FixKind::kCreationSite, "nn.ModuleList");
+}
+
 }  // namespace devsan::diagnose::test
