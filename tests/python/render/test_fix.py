@@ -114,7 +114,7 @@ def test_nothing_to_fix() -> None:
     assert "note: on one GPU, where no tensor moves, it computes something else: loss 2:" in told
     assert shown(FixResult("nothing to fix", ("train.py",), "/x")).split("\n") == [
         "", "nothing to fix: the program runs to its end on these GPUs; devsan run also",
-        "                reports what raises no error", "",
+        "            reports what raises no error", "",
     ]  # fmt: skip
 
 
