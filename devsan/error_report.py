@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from devsan import active_options
 from devsan.diagnosis.gc_pause import Paused
-from devsan.introspect.frames.chain import failure_of
+from devsan.introspect.frames.chain import failure_of, links_of
 from devsan.job import member
 
 if TYPE_CHECKING:
@@ -85,22 +85,12 @@ def _tell_what_is_known(exc: BaseException, out: TextIO) -> bool:
     if member.is_silent() or active_options.format() != "terminal":
         return False
     try:
-        sentence = "\n".join(map(str, _chain(exc)))
+        sentence = "\n".join(map(str, links_of(exc)))
     except Exception:  # it cannot be printed
         return False
     from devsan.render.known_error import write_known  # as above
 
     return write_known(sentence, out, libraries=sys.modules)
-
-
-def _chain(exc: BaseException) -> list[BaseException]:
-    """The error and what it was raised from, as a traceback shows them."""
-    chain = [exc]
-    while (before := chain[-1].__cause__ or (None if exc.__suppress_context__ else chain[-1].__context__)) is not None:
-        if before in chain:
-            break
-        chain.append(before)
-    return chain
 
 
 def _own_failure(own: Exception, out: TextIO) -> bool:

@@ -105,12 +105,6 @@ std::string moved_in(const std::string& kind, const std::string& name, const std
   return kind == "tuple" ? "tuple(value" + move + " for value in " + name + ")" : name + move;
 }
 
-/// `text` where it is an attribute of its object, `self.table`; "" where it is anything else.
-std::string own_attribute(const std::string& text) {
-  const bool own = is_reference(text) && text.starts_with("self.") && text.find('.', 5) == std::string::npos;
-  return own ? text : "";
-}
-
 }  // namespace
 
 Fix create_with(const Context& context, const Operand& operand, const model::Event& made, const Operand& partner) {
@@ -193,6 +187,11 @@ std::vector<const Operand*> together_with(const Context& context, const Operand&
     if (counted && found.size() < kMostTogether) found.push_back(&each);
   }
   return found;
+}
+
+std::string own_attribute(const std::string& text) {
+  const bool own = is_reference(text) && text.starts_with("self.") && text.find('.', 5) == std::string::npos;
+  return own ? text : "";
 }
 
 Fix register_where_made(const Context& context, const Operand& operand, const model::Event* made) {

@@ -27,6 +27,9 @@ std::optional<model::Fix> move_before_call(const Context& context, const model::
 /// the source shows the names once.
 model::Fix move_at_use(const Context& context, const model::Operand& operand, const model::Operand& partner);
 
+/// `text` where it is an attribute of its object, `self.table`; "" where it is anything else.
+std::string own_attribute(const std::string& text);
+
 /// "register it where it is created", with the edit where the `__init__` of a module of the model assigns it to `self` in
 /// one line.
 model::Fix register_where_made(const Context& context, const model::Operand& operand, const model::Event* made);

@@ -1,11 +1,12 @@
 #include "diagnose/from_attribute.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
+#include <string_view>
 
 #include "diagnose/codes.h"
 #include "diagnose/edits.h"
+#include "diagnose/predicates.h"
 #include "diagnose/texts.h"
 
 namespace devsan::diagnose {
@@ -18,15 +19,11 @@ namespace {
 
 constexpr std::string_view kConstructor = ".__init__";
 
-/// The attribute that the statement of a constructor assigns: "amax" of `self.amax = torch.zeros(channels)`.
+/// The attribute that the statement of a constructor assigns: `self.amax` of `self.amax = torch.zeros(channels)`.
 std::string attribute_made_at(const model::Frame& site) {
-  std::string_view source = site.source;
-  if (!site.function.ends_with(kConstructor) || !source.starts_with("self.")) return "";
-  source.remove_prefix(5);
-  const auto is_of_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
-  const auto end = std::find_if_not(source.begin(), source.end(), is_of_name) - source.begin();
-  const std::string_view name = source.substr(0, static_cast<std::size_t>(end));
-  return source.substr(name.size()).starts_with(" = ") ? std::string(name) : "";
+  const auto assigns = site.source.find(" = ");
+  if (!site.function.ends_with(kConstructor) || assigns == std::string::npos) return "";
+  return own_attribute(site.source.substr(0, assigns));
 }
 
 /// Whether a module of this class is in the model, and registers nothing by this name.
@@ -42,9 +39,8 @@ bool keeps_unregistered(const model::Model& model, std::string_view kind, const 
 }
 
 bool went_to_gpu(const model::Model& model) {
-  const auto on_gpu = [](const model::Device& device) { return device.is_accelerator(); };
-  return std::ranges::any_of(model.devices(), on_gpu) ||
-         std::ranges::any_of(model.placements, on_gpu, &Event::device);  // Lightning has taken it off again
+  const auto to_gpu = [](const Event& event) { return event.device.is_accelerator(); };
+  return is_on_gpu(model) || std::ranges::any_of(model.placements, to_gpu);  // Lightning has taken it off again
 }
 
 }  // namespace
@@ -60,18 +56,19 @@ std::optional<Hypothesis> from_attribute(const Context& context, const Operand& 
   }
   if (!went_to_gpu(*context.model())) return std::nullopt;  // then nothing has moved the module either
   const model::Frame& site = made->stack.front();
-  const std::string name = attribute_made_at(site);
-  if (name.empty()) return std::nullopt;
+  const std::string attribute = attribute_made_at(site);
+  if (attribute.empty()) return std::nullopt;
   const std::string function = site.function.substr(0, site.function.size() - kConstructor.size());
   const std::string kind(last_part(function));
-  if (!keeps_unregistered(*context.model(), kind, name)) return std::nullopt;
+  if (!keeps_unregistered(*context.model(), kind, attribute.substr(std::string_view("self.").size())))
+    return std::nullopt;
   Operand kept = operand;
-  kept.name = "self." + name;
+  kept.name = attribute;
   Hypothesis found(code::kUnregisteredState);
   found.origin = made;
   found.operands = {context.index_of(operand), context.index_of(partner)};
   const std::vector<model::Argument> facts = {{"name", name_of(operand)},
-                                              {"attribute", quoted(kept.name)},
+                                              {"attribute", quoted(attribute)},
                                               {"holder", kind},
                                               {"at", at_text(*made)},
                                               {"device", place_text(operand.device)},

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <iterator>
-#include <string_view>
+#include <string>
 
 #include "diagnose/predicates.h"
 
@@ -21,14 +21,12 @@ int number_in(const std::string& text) {
 /// A report shows few sentences: those of the cause itself come first.
 constexpr std::ptrdiff_t kFirst = 2;
 
-constexpr std::string_view kWrapper = "torch.nn.DataParallel";
-
 bool runs_replicas(const Context& context) {
   const auto& operands = context.operands();
-  return context.is_wrapped_by(kWrapper) || context.runs_file("parallel/data_parallel") ||
+  return context.is_wrapped_by(model::owners::kDataParallel) || context.runs_file("parallel/data_parallel") ||
          std::any_of(operands.begin(), operands.end(), [](const model::Operand& operand) {
            const model::Event* placed = placement_of(operand.provenance);
-           return placed != nullptr && placed->owner.is(kWrapper);
+           return placed != nullptr && placed->owner.is(model::owners::kDataParallel);
          });
 }
 

@@ -13,6 +13,7 @@ inline constexpr std::string_view kProgram = "program";
 inline constexpr std::string_view kAccelerate = "accelerate";
 inline constexpr std::string_view kTransformers = "transformers";
 inline constexpr std::string_view kPeft = "peft";
+inline constexpr std::string_view kDataParallel = "torch.nn.DataParallel";
 inline constexpr std::string_view kDataLoader = "DataLoader";
 inline constexpr std::string_view kDefaultDevice = "torch.set_default_device";
 }  // namespace owners

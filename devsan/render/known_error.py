@@ -1,6 +1,6 @@
 """What is known of an error that is no finding, below its traceback.
 
-note: A kernel stopped at an index outside of its range: most often a token id ...
+note: A kernel failed, most often on an index that is out of range: a token id ...
 """
 
 from __future__ import annotations

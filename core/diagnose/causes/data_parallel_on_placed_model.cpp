@@ -50,7 +50,7 @@ bool is_stray_buffer(const Context& context) {
 // second wrapper, has placed it otherwise.
 std::optional<Hypothesis> data_parallel_on_placed_model(const Context& context) {
   const bool demands = context.failure().kind == SentenceKind::kModule;
-  const bool parallel = context.is_wrapped_by("torch.nn.DataParallel") || context.is_wrapped_by("DDP") ||
+  const bool parallel = context.is_wrapped_by(model::owners::kDataParallel) || context.is_wrapped_by("DDP") ||
                         context.runs_file("parallel/data_parallel") || context.runs_file("parallel/replicate");
   if (!demands && (!parallel || !context.across_gpus())) return std::nullopt;
   Hypothesis found(code::kDataParallelOnPlacedModel);

@@ -266,7 +266,7 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     if (combines_results(context))
       found.add_evidence(25, "Its elements are scalars or vectors, such as norms, counts and metrics.");
     if (is_clipping(context)) found.add_evidence(30, "It runs while gradients are clipped: one norm for each device.");
-    if (context.is_wrapped_by("torch.nn.DataParallel"))
+    if (context.is_wrapped_by(model::owners::kDataParallel))
       found.add_evidence(20, "They are results of DataParallel's replicas.");
     const auto constructed = [](const Operand& operand) {
       const model::Event* placed = placement_of(operand.provenance);

@@ -230,7 +230,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   } else if (!told && context.is_placed_by_map(*partner)) {
     found.add_evidence(
         20, {"{name} is on {device} because of a map.", {{"name", partner_name}, {"device", partner_device}}});
-  } else if (apart && other->owner.is("torch.nn.DataParallel") && other->owner.mechanism == "gather") {
+  } else if (apart && other->owner.is(model::owners::kDataParallel) && other->owner.mechanism == "gather") {
     found.add_evidence(25, {"{name} is on {device}, where DataParallel gathers the results of its replicas.",
                             {{"name", partner_name}, {"device", partner_device}}});
   } else if (apart) {

@@ -5,6 +5,7 @@
 #include "diagnose/from_attribute.h"
 #include "diagnose/moves.h"
 #include "diagnose/predicates.h"
+#include "diagnose/sides.h"
 #include "diagnose/source_text.h"
 
 namespace devsan::diagnose {
@@ -24,22 +25,19 @@ bool model_went_to(const Context& context, const Operand& operand, const model::
   const auto devices = context.model()->devices();
   if (devices.empty() && operand.device.is_host()) return true;
   const auto& moves = context.model()->placements;  // Lightning takes its model off the GPU while the exception passes
-  return context.is_wrapped_by("torch.nn.DataParallel") ||
+  return context.is_wrapped_by(model::owners::kDataParallel) ||
          std::any_of(moves.begin(), moves.end(), [&](const Event& move) { return move.device == device; }) ||
          std::any_of(devices.begin(), devices.end(), [&](const model::Device& each) {
            return each == device || each.is_accelerator() == device.is_accelerator();
          });
 }
 
-bool is_by_parallel(const Operand& operand) {
-  const Event* placed = placement_of(operand.provenance);
-  return placed != nullptr && (placed->owner.mechanism == "replicate" || placed->owner.mechanism == "scatter");
-}
+bool is_by_parallel(const Operand& operand) { return is_of_replica(placement_of(operand.provenance)); }
 
 /// A replica of DataParallel's computes with a weight of the module that was copied: what the replicas share, such as a
 /// bound method in an attribute, still leads to that module.
 std::optional<Hypothesis> reached_original(const Context& context, const Operand& operand, const Operand& partner) {
-  if (!is_weight(operand) || !operand.registered || !context.is_wrapped_by("torch.nn.DataParallel") ||
+  if (!is_weight(operand) || !operand.registered || !context.is_wrapped_by(model::owners::kDataParallel) ||
       !context.across_gpus() || is_by_parallel(operand) || !is_by_parallel(partner)) {
     return std::nullopt;
   }
@@ -69,7 +67,7 @@ bool is_assigned_to_self(const Event& placed) {
 /// given the one that the module was left with. Of a replica's thread no frame is left to name it.
 std::optional<Hypothesis> shared_by_replicas(const Context& context, const Operand& operand, const Operand& partner) {
   const Event* placed = placement_of(operand.provenance);
-  if (placed == nullptr || !context.is_wrapped_by("torch.nn.DataParallel") || !context.across_gpus() ||
+  if (placed == nullptr || !context.is_wrapped_by(model::owners::kDataParallel) || !context.across_gpus() ||
       is_by_parallel(operand) || !is_by_parallel(partner) || operand.kind == OperandKind::kParameter ||
       operand.kind == OperandKind::kBuffer) {
     return std::nullopt;
@@ -259,7 +257,7 @@ std::optional<Hypothesis> unregistered_state(const Context& context) {
     found.origin = placed;
     found.operands = {context.index_of(operand), context.index_of(*partner)};
     const Event* left = left_by_move(context, operand, *partner);
-    const bool replicated = context.is_wrapped_by("torch.nn.DataParallel") && operand.device.is_accelerator();
+    const bool replicated = context.is_wrapped_by(model::owners::kDataParallel) && operand.device.is_accelerator();
     const bool late = !replicated && left == nullptr && came_after_model(context, operand, placed);
     const Message name = name_of(operand);
     const Message holder = operand.holder.empty() ? Message("its module") : Message(operand.holder);

@@ -133,22 +133,15 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
         std::ranges::any_of(job.ranks(), [](const auto* rank) { return Job::is_refused_a_gpu(*rank); });
     const bool of_call = each.placed && is_received(*each.placed);
     const bool received = of_call && !refused;  // a call that NCCL refuses has sent nothing yet
-    if (of_call && refused) {
-      found.add_evidence(10, {"{call} puts what it sends on the current device{at}, and that is {device} in {who}.",
-                              {{"call", each.placed->owner.mechanism},
-                               {"at", diagnose::at_text(*each.placed)},
-                               {"device", device},
-                               {"who", who}}});
-      if (const model::Frame* site = each.placed->written(); site != nullptr) {
-        found.sites.push_back(*site);
-        found.about = site->source;
-      }
-    } else if (each.placed) {
+    if (each.placed) {
       const Event& placed = *each.placed;
       const Message at = diagnose::at_text(placed);
       if (received) {
         found.add_evidence(10, {"It was received by {call}{at}, on the same GPU as in the sender.",
                                 {{"call", placed.owner.mechanism}, {"at", at}}});
+      } else if (of_call) {
+        found.add_evidence(10, {"{call} puts what it sends on the current device{at}, and that is {device} in {who}.",
+                                {{"call", placed.owner.mechanism}, {"at", at}, {"device", device}, {"who", who}}});
       } else {
         found.add_evidence(10,
                            {"It was placed there by {owner}{at}.", {{"owner", owner_text(placed.owner)}, {"at", at}}});
@@ -157,7 +150,7 @@ std::vector<RankHypothesis> foreign_memory(const Job& job) {
         found.sites.push_back(*site);
         found.about = site->source;
       }
-      propose_for_placement(found, placed, *each.rank);
+      if (received || !of_call) propose_for_placement(found, placed, *each.rank);
     }
     // What names its device, or the file it came from, does not ask which is current.
     const bool named = each.placed && source_of(*each.placed) != DeviceSource::kCurrent;

@@ -50,7 +50,7 @@ class Failure:
 def failure_of(error: BaseException, trace: TracebackType | None) -> Failure | None:
     """Returns the refusal behind ``error``, the innermost exception that holds the same sentence; None without one."""
     found: Failure | None = None
-    for link in _links(error):
+    for link in links_of(error):
         try:
             message = str(link)
         except Exception:  # a library's own __str__
@@ -66,8 +66,8 @@ def failure_of(error: BaseException, trace: TracebackType | None) -> Failure | N
     return found
 
 
-def _links(error: BaseException) -> Iterator[BaseException]:
-    """Yields ``error``, then what it was raised from, and the members of groups. Each once."""
+def links_of(error: BaseException) -> Iterator[BaseException]:
+    """Yields ``error``, then what it was raised from and the members of groups, each once."""
     waiting, seen = [error], set()
     while waiting:
         link = waiting.pop(0)
