@@ -24,6 +24,8 @@ _SHOWN = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _CHECKED = re.compile(r" \(when checking argument[^)]*\)")  # the same in every sentence of torch's checks
 _MISMATCH = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cuda:1!"
 _WITH_HOST = _MISMATCH.replace("cuda:1", "cpu")
+_TWO_DEVICES = "but found at least two devices"
+_ONE_OPERAND = re.compile(r"but got \w+ is on (\S+), different from other tensors on (\S+)")
 _DEVICES = {"cuda", "cpu", "meta"}
 _WORD = re.compile(r"\w+|[^\w\s]")
 _TELLING = re.compile(r"[^\W\d]\w{3,}")
@@ -80,7 +82,10 @@ def _shown_by_pages(text: str) -> list[str]:
     lines = [_words(line) for line in text.splitlines() if line.strip()]
     found = []
     for each, code in all_codes().items():
-        sentences = [_words(line) for block in _SHOWN.findall(code.page()) for line in block.splitlines()]
+        lines_of_page = [line for block in _SHOWN.findall(code.page()) for line in block.splitlines()]
+        if _TWO_DEVICES in text:  # some kernels name an operand instead
+            lines_of_page = [_ONE_OPERAND.sub(rf"{_TWO_DEVICES}, \1 and \2!", line) for line in lines_of_page]
+        sentences = [_words(line) for line in lines_of_page]
         alike = max((_alike(line, sentence) for line in lines for sentence in sentences if sentence), default=0.0)
         if alike >= _ALIKE:
             found.append((-alike, each))

@@ -46,7 +46,7 @@ def result_of(found: Search, command: Sequence[str], directory: str) -> FixResul
     ended = failing is not None and failing.ended and not findings
     return FixResult(
         "fixed" if verified else "nothing to fix" if ended else "not fixed", tuple(command), directory,
-        None if first is None else _decided(first, fixes),
+        None if failing is None or failing.reported is None else _decided(failing.reported, fixes),
         tuple((_where(each), each["headline"]) for each in findings[1:]),
         fixes, patch, next((str(fix.reason) for fix in fixes if fix.status == "unverified"), ""),
         "" if findings or ended or failing is None else _failed(failing) if failing.timed_out else failing.failure,

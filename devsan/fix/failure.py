@@ -174,6 +174,12 @@ class Source:
     tree: ast.Module
 
     @functools.cached_property
+    def imports_torch(self) -> bool:
+        """Returns whether the module itself imports torch under its own name."""
+        names = [name for each in self.tree.body if isinstance(each, ast.Import) for name in each.names]
+        return any((name.asname or name.name.partition(".")[0]) == "torch" for name in names)
+
+    @functools.cached_property
     def lines(self) -> list[str]:
         """Returns its lines, without their ends."""
         return self.text.split("\n")

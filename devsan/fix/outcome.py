@@ -54,6 +54,7 @@ class Outcome:
         sent: by rank, the bytes that its collectives would have sent.
         crosses: whether a rank holds memory of a GPU that another rank works on, while each rank has a GPU of its own.
         error_place: the innermost of the user's own lines in the traceback before ``error``, as file:line.
+        of_job: the findings of all ranks together, with those that no change is derived from.
     """
 
     exit_code: int
@@ -71,6 +72,16 @@ class Outcome:
     sent: Mapping[str, int] = field(default_factory=dict)
     crosses: bool = False
     error_place: str = ""
+    of_job: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def reported(self) -> Mapping[str, Any] | None:
+        """Returns the first finding as ``devsan run`` reports it: by what the ranks show together, where they do."""
+        first = self.findings[0] if self.findings else None
+        if first is None or not first["stack"]:
+            return first
+        line = _line(first)
+        return next((each for each in self.of_job if each["stack"] and _line(each) == line), first)
 
     @property
     def failure(self) -> str:
@@ -186,6 +197,11 @@ class Outcome:
         return f"{finding['op']} {path}:{line}"
 
 
+def _line(finding: Mapping[str, Any]) -> tuple[str, int]:
+    frame = next((each for each in finding["stack"] if is_own(each["path"])), finding["stack"][0])
+    return frame["path"], frame["line"]
+
+
 def is_by_luck(finding: Mapping[str, Any]) -> bool:
     """Returns whether a finding is of the check of streams: emulated GPUs run everything in the right order."""
     return finding["name"] in OF_STREAMS.values()
@@ -222,6 +238,7 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
             places += run["places"]
     # What the ranks together show without operands is told where no rank has a finding of its own, and one has failed:
     # calls that do not match. Memory on another rank's GPU is no failure.
+    of_job = job_findings
     job_findings = [each for each in job_findings if each["operands"] or (code != 0 and not findings)]
     beside: dict[str, dict[str, int]] = {}
     with contextlib.suppress(OSError, ValueError):  # no job of ranks
@@ -237,7 +254,7 @@ def read_outcome(folder: Path, code: int, timed_out: bool, seconds: float) -> Ou
     return Outcome(
         code, timed_out, job_findings or findings, read_events(folder / "numbers"), peaks, places, seconds,
         error, "\n".join(lines[-_TAIL:]), models, compiles(folder / "numbers"),
-        **beside, crosses=_crosses(held), error_place=_place_of(error, lines),
+        **beside, crosses=_crosses(held), error_place=_place_of(error, lines), of_job=of_job,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +105,14 @@ def test_another_failure_has_the_place_of_the_users_own_line(tmp_path: Path, tex
     outcome = read_outcome(tmp_path, run.returncode, False, 1.0)
     assert outcome.error_place == place
     assert outcome.failure == (f"{outcome.error} ({place})" if place else "no data")
+
+
+def test_what_the_ranks_show_together_is_reported(tmp_path: Path) -> None:
+    own, other = tmp_path / "train.py", tmp_path / "model.py"
+    for file in (own, other):
+        file.touch()
+    failed = failed_at((str(own), 3, ""))
+    here, elsewhere = ({"stack": [{"path": str(path), "line": 3}]} for path in (own, other))
+    assert replace(failed, of_job=[elsewhere, here]).reported is here
+    assert replace(failed, of_job=[elsewhere]).reported is failed.findings[0]
+    assert replace(failed, findings=[]).reported is None

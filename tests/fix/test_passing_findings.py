@@ -47,3 +47,23 @@ def test_a_handler_that_raises_catches_nothing(tmp_path):
     path = script(tmp_path, text)
     line = text.split("\n").index("        return x + y") + 1
     assert not may_pass({"stack": [{"path": str(path), "line": line}]})
+
+
+GENERATOR = """\
+import torch
+
+generator = torch.Generator().manual_seed(0)
+table = torch.ones(4).cumsum(0)
+for step in range(2):
+    noise = torch.randn(4, generator=generator, device="cuda")
+    print((noise * table).sum().item())
+"""
+
+
+def test_what_ends_the_program_comes_first(tmp_path):
+    """On one device the generator fits, so that the comparison shows the table alone."""
+    script(tmp_path, GENERATOR)
+    with laboratory(tmp_path, "train.py", jobs=2) as found:
+        result = search(found, quiet)
+    assert result.first is not None and result.first.findings[0]["code"] == "DV111"
+    assert result.verified and len(result.verified[0].changes) == 2

@@ -106,7 +106,7 @@ def _maps(failure: Failure) -> Iterator[Change]:
 
 def _current(source: Source) -> tuple[Edit, ...]:
     imports = [each for each in source.tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
-    if not imports or "import torch" not in source.text:
+    if not source.imports_torch:
         return ()
     return (source.insert_after(imports[-1], [f"torch.cuda.set_device(int({RANK}))"]),)
 

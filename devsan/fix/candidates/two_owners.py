@@ -85,7 +85,7 @@ def _without_map(model: PlacedModel, doubt: int) -> Iterator[Change]:
             text = message("load the whole model onto the GPU of its rank")
             yield Change(text, "configuration", (*importing(loading.source, "os"), own), doubt=doubt + 1)
         own = loading.with_map('{"": torch.cuda.current_device()}')
-        if own is not None and "import torch" in loading.source.text:
+        if own is not None and loading.source.imports_torch:
             text = message("load the whole model onto the GPU of this process")
             yield Change(text, "configuration", (own,), doubt=doubt + 2)
 

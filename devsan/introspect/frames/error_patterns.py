@@ -180,7 +180,7 @@ ERROR_PATTERNS: tuple[ErrorPattern, ...] = tuple(
         (Kind.HOST, r"RNG state must be a torch\.ByteTensor"),
         # torch/cuda/__init__.py, _lazy_init
         (Kind.FORK, r"Cannot re-initialize CUDA in forked subprocess.*"),
-        (Kind.NUMPY, r"can't convert (?P<offending>DEVICE) device type tensor to numpy\..*"),
+        (Kind.NUMPY, r"can't convert (?P<offending>DEVICE) device type tensor to numpy\b.*"),
         (Kind.GENERATOR, r"Expected an? '(?P<common>\w+)' device type for generator but found '(?P<offending>\w+)'"),
         (Kind.GENERATOR, r"Cannot generate a (?P<common>\w+) tensor from a generator of type (?P<offending>\w+)\.?"),
         (Kind.ORDINAL, r"CUDA error: invalid device ordinal"),

@@ -14,8 +14,10 @@ from devsan import core
 from devsan.installed import class_file
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.places import package_of
+from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import MISSING, is_a, own_dict
 from devsan.introspect.source.sources import bindings_in, functions_in, statements_of, tree_at, tree_of
+from devsan.introspect.source.statements import said_by
 
 _CLOSED = frozenset({"torch", "python", "numpy", "devsan"})  # nobody follows a value into these
 _END = 1 << 30
@@ -78,13 +80,19 @@ class Spot:
         """Returns whether ``node`` is a module or a class: ``torch``, ``F``."""
         return isinstance(self.value(node), (types.ModuleType, type))
 
-    def last_given(self, name: str) -> tuple[ast.expr, bool] | None:
-        """Returns what ``name`` was given last before the line, and whether it is an element of that; or None."""
+    def last_given(self, name: str, *, whole: bool = False) -> tuple[ast.expr, bool] | None:
+        """Returns what ``name`` was given last before the line, and whether it is an element of that; or None.
+
+        What is written into a tensor does not count, since the tensor stays where it is; ``whole`` says that ``name``
+        is one. Of a list and a dictionary it counts.
+        """
         last: tuple[int, ast.expr, bool] | None = None
-        for line, target, value, is_element in bindings_in(self.tree):
-            number = isinstance(value, ast.Constant)  # written into a tensor, which is where it was
-            held = target == name or (target.partition("[")[0] == name and not (number or _SLICE.search(target)))
-            if held and line < self.line and (last is None or line >= last[0]):
+        bindings = [each for each in bindings_in(self.tree) if each[0] < self.line]
+        whole = whole or any(target == name and _is_factory(value) for _, target, value, _ in bindings)
+        for line, target, value, is_element in bindings:
+            number = isinstance(value, ast.Constant)
+            inside = target.partition("[")[0] == name and not (whole or number or _SLICE.search(target))
+            if (target == name or inside) and (last is None or line >= last[0]):
                 last = (line, value, is_element)
         return None if last is None else last[1:]
 
@@ -105,6 +113,10 @@ class Spot:
             if node.name == name and node.lineno <= line <= (node.end_lineno or 0):
                 return Spot(self.file, function, node, _END, globals=self.globals)
         return None
+
+
+def _is_factory(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and said_by(value).is_factory
 
 
 def spot_of(frames: Sequence[Frame], number: int) -> Spot:
@@ -192,6 +204,20 @@ def class_of(holder: ast.AST, spot: Spot) -> Iterator[Spot]:
             if tree is not None:
                 name = str(getattr(each.__code__, "co_qualname", each.__code__.co_name))
                 yield Spot(each.__code__.co_filename, name, tree, _END, globals=each.__globals__)
+
+
+def stores_of(attribute: ast.Attribute, spot: Spot) -> list[tuple[Spot, ast.expr]]:
+    """Returns what the methods of its class gave to ``attribute`` last, each with the end of the method.
+
+    Where one of them gave it a tensor that it made, what others write into that does not count.
+    """
+    own = f"self.{attribute.attr}"
+    methods = list(class_of(attribute.value, spot))
+    whole = is_tensor(spot.value(attribute)) or any(
+        target == own and _is_factory(value) for each in methods for _, target, value, _ in bindings_in(each.tree)
+    )
+    given = ((each, each.last_given(own, whole=whole)) for each in methods)
+    return [(each, value[0]) for each, value in given if value is not None]
 
 
 def methods_of(kind: type) -> Iterator[types.CodeType]:

@@ -21,7 +21,7 @@ from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.inference import NOT_TENSORS
 from devsan.introspect.frames.only_calls import field_at_only_call, given_at_only_call, only_store
 from devsan.introspect.frames.places import package_of, place_of
-from devsan.introspect.frames.scopes import Spot, class_of, function_of, kinds_of, module_spot, spot_of
+from devsan.introspect.frames.scopes import Spot, function_of, kinds_of, module_spot, spot_of, stores_of
 from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.models.recomputed import recomputed_by
 from devsan.introspect.provenance.device_values import say_value
@@ -128,7 +128,7 @@ class Lineage:
 
     def _named(self, node: ast.expr, spot: Spot, left: int) -> list[core.Event]:
         """What the function itself gave to a name, an attribute or an element, last before the spot."""
-        assigned = spot.last_given(ast.unparse(node))
+        assigned = spot.last_given(ast.unparse(node), whole=is_tensor(spot.value(node)))
         if assigned is None:
             return []
         value, is_element = assigned
@@ -206,14 +206,13 @@ class Lineage:
         if found:
             return found
         own = f"self.{node.attr}"
-        given_by = [(method, value) for method in class_of(node.value, spot)
-                    if (value := method.last_given(own)) and not isinstance(value[0], ast.Constant)]  # fmt: skip
+        given_by = [each for each in stores_of(node, spot) if not isinstance(each[1], ast.Constant)]
         # `self.x = self.x.to(device)` says where it is since: one that is elsewhere is from before.
-        first = [each for each in given_by if not _mentions(each[1][0], own)]
+        first = [each for each in given_by if not _mentions(each[1], own)]
         for method, value in first or given_by:
             if self._computed is None:
-                self._computed = (value[0], method)
-            found = self._trace(value[0], method.before(value[0]), left)
+                self._computed = (value, method)
+            found = self._trace(value, method.before(value), left)
             if found:
                 return found
             if _LOADS.search(method.function.rpartition(".")[2]):  # given by a checkpoint: where that is read

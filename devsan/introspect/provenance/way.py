@@ -26,7 +26,7 @@ from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.inference import is_number
 from devsan.introspect.frames.only_calls import field_at_only_call, given_at_only_call
 from devsan.introspect.frames.places import package_of, place_of
-from devsan.introspect.frames.scopes import Spot, class_of, function_of, kinds_of, module_spot, spot_of
+from devsan.introspect.frames.scopes import Spot, function_of, kinds_of, module_spot, spot_of, stores_of
 from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.frames.values import MISSING
 from devsan.introspect.source.sources import parts_of
@@ -107,7 +107,8 @@ class Way:
 
     def _named(self, step: Step) -> list[Step]:
         """What the function itself gave to a name, an attribute or an element, last before the spot."""
-        assigned = step.spot.last_given(ast.unparse(step.node))
+        whole = step.part is None and is_tensor(step.spot.value(step.node))
+        assigned = step.spot.last_given(ast.unparse(step.node), whole=whole)
         if assigned is None:
             return []
         value, is_element = assigned
@@ -157,11 +158,10 @@ class Way:
 
     def _attribute(self, step: Step, node: ast.Attribute) -> list[Step]:
         found: list[Step] = []
-        for method in class_of(node.value, step.spot):
-            value = method.last_given(f"self.{node.attr}")
-            if value is not None:  # the method's own statements about the attribute count, and what it gave to it
-                given = ast.copy_location(ast.Attribute(ast.Name("self", ast.Load()), node.attr, ast.Load()), value[0])
-                found.append(replace(step, node=given, spot=method))
+        for method, value in stores_of(node, step.spot):
+            # The method's own statements about the attribute count, and what it gave to it.
+            given = ast.copy_location(ast.Attribute(ast.Name("self", ast.Load()), node.attr, ast.Load()), value)
+            found.append(replace(step, node=given, spot=method))
         if found:
             return [*found, _holder(step, node.value, node.attr)]
         for kind in kinds_of(node.value, step.spot):

@@ -39,6 +39,26 @@ def test_each_rank_gets_its_gpu(fixed_in_ranks: Callable[[str], str]):
     assert text.startswith("import os\nimport torch\n")
 
 
+OBJECTS = """\
+import os, torch, torch.distributed as dist
+
+dist.init_process_group("nccl")
+device = f"cuda:{os.environ['LOCAL_RANK']}"
+loss = torch.nn.Linear(4, 2).to(device)(torch.ones(2, 4, device=device)).sum()
+kept = [None, None]
+dist.all_gather_object(kept, loss.item())
+print(kept)
+dist.destroy_process_group()
+"""
+
+
+def test_a_collective_of_objects_needs_the_current_gpu(fixed_in_ranks: Callable[[str], str]):
+    """What it sends is on the current GPU. A backend for the CPU would do as well, and hide the next one."""
+    text = fixed_in_ranks(OBJECTS)
+    assert 'torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))\n' in text
+    assert "gloo" not in text
+
+
 SECOND_FAULT = """\
 import os
 import torch

@@ -26,6 +26,7 @@ def test_the_sentence_of_every_page_leads_to_it(code):
     [
         ("RuntimeError: Duplicate GPU detected : rank 3 and rank 1 both on CUDA device 50", ["DV301", "DV115"]),
         ("can't convert cuda:3 device type tensor to numpy. Use Tensor.cpu() to copy the tensor", ["DV103"]),
+        ("can't convert cuda:0 device type tensor to numpy", ["DV103"]),
         ("Expected a 'cuda' device type for generator but found 'cpu'", ["DV111"]),
         ("Pointer argument (at 0) cannot be accessed from Triton (cpu tensor?)", ["DV115"]),
         ("The device_map provided does not give any device for the following parameters: lm_head.weight", ["DV105"]),
@@ -49,7 +50,7 @@ def test_a_sentence_of_many_causes():
     of_gpus = {each.code for each in codes_of(f"{TWO}cuda:3 and cuda:1! (when checking argument for argument mat2 in "
                                               "method wrapper_CUDA_mm)")}  # fmt: skip
     with_host = {each.code for each in codes_of(f"{TWO}cuda:0 and cpu!")}
-    assert {"DV101", "DV107", "DV113"} <= of_gpus and not {"DV101", "DV107", "DV113"} & with_host
+    assert {"DV101", "DV104", "DV107", "DV113"} <= of_gpus and not {"DV101", "DV107", "DV113"} & with_host
     assert {"DV102", "DV103", "DV105", "DV108"} <= with_host
 
 

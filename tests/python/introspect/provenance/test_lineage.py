@@ -244,3 +244,46 @@ def test_an_object_that_is_called_is_followed_into_its_method(tmp_path: Path):
         main()
     """, tmp_path)  # fmt: skip
     assert (events[0].kind.name, events[0].site.span.line) == ("MOVED", 10)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (3, """
+            import torch
+            scores = torch.zeros(8)
+            for number in range(8):
+                noise = torch.rand(())
+                scores[number] = noise
+            best = scores[torch.arange(4)]
+            best * torch.ones(4, device="cuda:0")
+        """),
+        (5, """
+            import torch
+            class Buffer:
+                def __init__(self, size):
+                    self.rewards = torch.zeros(size)
+                def add(self, number, reward):
+                    self.rewards[number] = reward
+                def sample(self):
+                    return self.rewards[torch.arange(4)]
+            buffer = Buffer(8)
+            for number in range(8):
+                buffer.add(number, torch.rand(()))
+            best = buffer.sample()
+            best * torch.ones(4, device="cuda:0")
+        """),
+        (4, """
+            import torch
+            def use(kept):
+                kept["best"] = torch.rand(4)
+                best = kept["best"]
+                return best * torch.ones(4, device="cuda:0")
+            use({})
+        """),
+    ],
+    ids=["a tensor", "a tensor of an object", "a dictionary"],
+)  # fmt: skip
+def test_what_is_written_into_a_tensor_has_not_placed_it(line: int, text: str, tmp_path: Path):
+    events = provenance_of("best", text, tmp_path)
+    assert events[0].stack[0].span.line == line
