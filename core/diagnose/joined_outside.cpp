@@ -1,9 +1,12 @@
 #include "diagnose/joined_outside.h"
 
+#include <algorithm>
+
 #include "diagnose/codes.h"
 #include "diagnose/edits.h"
 #include "diagnose/moves.h"
 #include "diagnose/predicates.h"
+#include "diagnose/source_text.h"
 
 namespace devsan::diagnose {
 
@@ -26,12 +29,55 @@ bool is_of_generate(const Operand& operand) {
   return placed != nullptr && placed->owner.is(model::owners::kTransformers) && placed->owner.mechanism == "generate";
 }
 
-}  // namespace
-
-std::optional<Hypothesis> joined_outside(const Context& context) {
+/// Whether the failing line is none of a module with a hook, which would bring what it is given to one device.
+bool is_outside(const Context& context) {
   // A module that was made around the model, or from a part of it, has no hooks.
   const bool in_module = context.has_map() && context.failing_module() != nullptr && stands_in_module(context);
-  if (in_module || !context.any_has_map() || disagreeing_hook(context) != nullptr) return std::nullopt;
+  return !in_module && context.any_has_map() && disagreeing_hook(context) == nullptr;
+}
+
+/// The map's move of what `later` was computed from, where `earlier` was computed from the same before it. Null: none.
+const Event* moved_between(const Operand& earlier, const Operand& later) {
+  const Event* origin = placement_of(earlier.provenance);
+  const Event* moved = placement_of(later.provenance);
+  if (!is_result(earlier) || !is_result(later) || origin == nullptr || origin->sequence == 0 || moved == nullptr ||
+      moved->kind != model::EventKind::kMoved || source_of(*moved) != model::DeviceSource::kMap) {
+    return nullptr;
+  }
+  const auto is_origin = [&](const Event& each) { return each.kind == origin->kind && each.sequence == origin->sequence; };
+  return std::any_of(later.provenance.begin(), later.provenance.end(), is_origin) ? moved : nullptr;
+}
+
+}  // namespace
+
+std::optional<Hypothesis> joined_with_earlier(const Context& context) {
+  if (!is_outside(context)) return std::nullopt;
+  for (const Operand& later : context.operands()) {
+    const Operand* earlier = context.partner_of(later);
+    const Event* moved = earlier == nullptr ? nullptr : moved_between(*earlier, later);
+    if (moved == nullptr || is_generation_state(*earlier) || is_generation_state(later)) continue;
+    Hypothesis found(code::kSingleDeviceAssumption);
+    found.origin = moved;
+    found.operands = {context.index_of(*earlier), context.index_of(later)};
+    found.add_evidence(45, {"{name} and {other} were computed from one tensor, which was on {device}; between them the "
+                            "map moved what the model computes on to {other_device}{at}.",
+                            {{"name", name_of(*earlier)},
+                             {"device", earlier->device.str()},
+                             {"other", name_of(later)},
+                             {"other_device", later.device.str()},
+                             {"at", at_text(*moved)}}});
+    if (context.any_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
+    found.title = {"{other} comes from a part of the model on {other_device}, {name} was computed on {device} before it",
+                   pair_of(*earlier, later)};
+    found.propose(move_at_use(context, smaller_of(*earlier, later),
+                              &smaller_of(*earlier, later) == earlier ? later : *earlier));
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Hypothesis> joined_outside(const Context& context) {
+  if (!is_outside(context)) return std::nullopt;
   const Operand* first = nullptr;
   for (const Operand& operand : context.operands()) {
     if (!operand.device.is_accelerator() || !context.is_placed_by_map(operand) || is_of_generate(operand)) continue;

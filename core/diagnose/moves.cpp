@@ -81,6 +81,13 @@ bool wraps_host_memory(const model::Event& event) {
   return event.op == "aten::from_numpy" || event.op == "aten::frombuffer";
 }
 
+bool fills_with_constant(const model::Event& event) {
+  static constexpr std::string_view kFactories[] = {"aten::zeros",      "aten::ones",      "aten::full",     "aten::eye",
+                                                    "aten::zeros_like", "aten::ones_like", "aten::full_like"};
+  return event.kind == model::EventKind::kMade && event.owner.is(model::owners::kProgram) &&
+         std::find(std::begin(kFactories), std::end(kFactories), event.op) != std::end(kFactories);
+}
+
 bool is_brought_to_host(const model::Event& event) {
   return event.kind == model::EventKind::kMoved && event.device.is_host();
 }

@@ -99,7 +99,8 @@ def _placed(operand: core.Operand, event: core.Event, rows: list[Operand], model
     name, qualified_name = str(operand.best_name), None
     for row in rows:
         if row.name is not None and _is_same(row.name, operand):
-            name, qualified_name = row.name, row.qualified_name
+            if row.name != operand.role:
+                name, qualified_name = row.name, row.qualified_name
             rows.remove(row)
             break
     kept = str(operand.kept_as)

@@ -143,10 +143,18 @@ class Operands:
                 self._in_object(operand, held)
                 if kind == "INPUT" and not operand.left_in and str(operand.device) == "cpu":
                     operand.kept_as = kept_in(held, self.frames)
+        if at is None:  # the operator's own word for it says nothing
+            operand.name = operand.kept_as or self._of_sum(operand)
         self._as_given(operand, tracked)
         if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand
+
+    def _of_sum(self, operand: core.Operand) -> str:
+        """What Python's ``sum`` has added up so far, as the program's line writes it; "" for anything else."""
+        node = self.frames[self.place].node
+        is_sum = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "sum"
+        return "sum(...)" if is_sum and operand.role == "self" else ""
 
     def _as_given(self, operand: core.Operand, tracked: Tracked) -> None:
         """What the program's call passes on for it to a library, and what has its device there."""

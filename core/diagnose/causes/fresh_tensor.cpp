@@ -82,6 +82,7 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
     // The gradient that a backward returned was made by it, though its frame is gone.
     const bool returned =
         context.failure().kind == model::SentenceKind::kGradient && Context::in_function(*made, "backward");
+    const bool is_data = operand.kind == OperandKind::kInput && !fills_with_constant(*made);
     const bool here = returned || built || (kept ? context.in_failing_call(*made) : context.made_for_use(*made));
     if (here) {
       found.add_evidence(20, built ? "The module that holds it is built in the call that failed, for this use."
@@ -89,12 +90,12 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
                                  ? "It is created by the main program, which also uses it."
                                  : "It is created in the call that failed, next to its use.");
     } else {
-      found.score -= operand.kind == OperandKind::kInput || operand.kind == OperandKind::kAttribute ? 60 : 35;
+      found.score -= is_data || operand.kind == OperandKind::kAttribute ? 60 : 35;
     }
     if (operand.kind == OperandKind::kAttribute && !operand.holder.empty() && Context::at_construction(*made)) {
       found.score -= 40;
     }
-    if (operand.kind == OperandKind::kInput) found.score -= 20;
+    if (is_data) found.score -= 20;
     if (!made->owner.is(model::owners::kProgram) && made->owner.is_known()) {
       found.add_evidence(10,
                          {"It is created by code outside of this program: {owner}.", {{"owner", made->owner.name}}});

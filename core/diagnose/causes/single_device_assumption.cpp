@@ -106,6 +106,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   if (auto found = own_backward(context)) return found;
   if (!context.across_gpus()) return std::nullopt;
   if (auto found = carried_state(context)) return found;
+  if (auto found = joined_with_earlier(context)) return found;
   const auto found_sides = sides_of(context);
   if (!found_sides) return joined_outside(context);
   const Sides& sides = *found_sides;

@@ -11,7 +11,8 @@ import functools
 
 from devsan.introspect.frames.expressions import Expression, arguments_of
 from devsan.introspect.frames.frames import Frame
-from devsan.introspect.frames.tensors import are_apart, is_tensor, placement_of
+from devsan.introspect.frames.module_tree import tensors_below
+from devsan.introspect.frames.tensors import are_apart, is_module, is_tensor, placement_of
 from devsan.introspect.frames.values import MISSING, Step, part
 
 
@@ -24,7 +25,8 @@ def step_out(expression: Expression, callee: Frame, caller: Frame) -> Expression
     given, rest = _given_for(root, steps, callee, caller)
     if given is None:
         return None
-    found = Expression(given.node, given.path + rest, _role(expression, root, steps, callee)).plain()
+    path = _as_registered(given, given.path + rest, caller)
+    found = Expression(given.node, path, _role(expression, root, steps, callee)).plain()
     return None if _moved_between(root, callee, given, caller) else found
 
 
@@ -109,6 +111,19 @@ def _given_for(
         place = positional.index(root) - bound
         return _at(by_place, place) or by_name.get(root), steps
     return (by_name.get(root) if root in keyword_only else None), steps
+
+
+def _as_registered(given: Expression, path: tuple[Step, ...], caller: Frame) -> tuple[Step, ...]:
+    """Returns ``path`` by the name of the parameter or buffer that it leads to: ``weight_hh_l0`` of a recurrent network
+    for its private ``_flat_weights[1]``."""
+    module = caller.scope.value(given.node)
+    if not path or not path[0].is_attribute or not str(path[0].key).startswith("_") or not is_module(module):
+        return path
+    tensor: object = module
+    for step in path:
+        tensor = part(tensor, step)
+    names = next((names for names, each in tensors_below(module) if each is tensor), ())
+    return tuple(Step(name, is_attribute=True) for name in names) or path
 
 
 def _is_shared(name: str, callee: Frame, caller: Frame) -> bool:
