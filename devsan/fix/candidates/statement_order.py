@@ -198,10 +198,33 @@ def _state_follows(failure: Failure, source: Source) -> Iterator[Change]:
         name = source.segment(made.targets[0])
         given = [each for each in seen if name in positional(source.function_around(each))]  # by that name
         for move in dict.fromkeys((*after, *_last_of_methods(source, made, seen), *given)):
-            text = message("load the state of `{name}` once more after `{move}`, so that it is where the weights are",
-                           name=name, move=source.segment(move).split("\n")[0])  # fmt: skip
-            line = f"{name}.load_state_dict({name}.state_dict())"
-            yield Change(text, "statement_order", (source.insert_after(move, [line]),), doubt=_STATE)
+            yield _loaded_again(source, name, move)
+    for name, move in _kept_behind(failure, source, seen):
+        yield _loaded_again(source, name, move)
+
+
+def _loaded_again(source: Source, name: str, after: ast.stmt) -> Change:
+    text = message("load the state of `{name}` once more after `{move}`, so that it is where the weights are",
+                   name=name, move=source.segment(after).split("\n")[0])  # fmt: skip
+    line = f"{name}.load_state_dict({name}.state_dict())"
+    return Change(text, "statement_order", (source.insert_after(after, [line]),), doubt=_STATE)
+
+
+def _kept_behind(
+    failure: Failure, source: Source, moves: list[ast.Expr | ast.Assign]
+) -> Iterator[tuple[str, ast.Assign]]:
+    """Where a function that moves a module keeps the optimizer that failed, which it was given: ``self.opt = opt``."""
+    frames = (each for each in failure.own_frames if each["path"] == source.path)
+    calls = [source.expression_at(frame) for frame in frames]
+    stepping = next((each for each in calls if isinstance(each, ast.Call) and function_name(each) == "step"), None)
+    if stepping is None or not isinstance(stepping.func, ast.Attribute):
+        return
+    name, kind = source.segment(stepping.func.value), source.class_around(stepping)
+    for move in moves:
+        for each in ast.walk(source.function_around(move)):
+            kept = isinstance(each, ast.Assign) and name in [source.segment(target) for target in each.targets]
+            if kept and each.lineno > move.lineno and source.class_around(move) is kind:  # type: ignore[attr-defined]
+                yield name, each  # type: ignore[misc]
 
 
 def _last_of_methods(

@@ -381,3 +381,43 @@ for _ in range(2):
     optimizer.zero_grad()
     average()
 """) == ["model.to(fabric.device)"]
+
+
+def test_the_state_follows_where_an_object_keeps_an_optimizer_that_it_is_given(fixed: Fixed):
+    assert fixed("""
+import io
+
+import torch
+from torch import nn
+
+
+class Learner:
+    def __init__(self, policy, optimizer):
+        self.policy = policy.to("cuda")
+        self.optimizer = optimizer
+
+    def update(self):
+        self.policy(torch.ones(2, 4, device="cuda")).sum().backward()
+        self.optimizer.step()
+
+
+def agent():
+    policy = nn.Linear(4, 2)
+    return policy, torch.optim.Adam(policy.parameters())
+
+
+def loaded(saved):
+    policy, optimizer = agent()
+    optimizer.load_state_dict(torch.load(saved))
+    return policy, optimizer
+
+
+torch.manual_seed(0)
+policy, optimizer = agent()
+policy(torch.ones(2, 4)).sum().backward()
+optimizer.step()
+saved = io.BytesIO()
+torch.save(optimizer.state_dict(), saved)
+saved.seek(0)
+Learner(*loaded(saved)).update()
+""") == ["self.optimizer.load_state_dict(self.optimizer.state_dict())"]  # fmt: skip
