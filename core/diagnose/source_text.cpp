@@ -48,10 +48,10 @@ std::size_t end_of_call(std::string_view text, std::size_t start) {
   return at;
 }
 
-/// Where the value of `device=` starts, at or after `from`; npos without one.
-std::size_t device_keyword(std::string_view text, std::size_t from = 0) {
-  for (std::size_t at = text.find("device", from); at != std::string_view::npos; at = text.find("device", at + 1)) {
-    std::size_t after = at + 6;
+/// Where the value of `keyword=` starts, at or after `from`; npos without one.
+std::size_t keyword_value(std::string_view text, std::string_view keyword, std::size_t from = 0) {
+  for (std::size_t at = text.find(keyword, from); at != std::string_view::npos; at = text.find(keyword, at + 1)) {
+    std::size_t after = at + keyword.size();
     if (at > 0 && (is_name(text[at - 1]) || text[at - 1] == '.')) continue;
     while (after < text.size() && text[after] == ' ') ++after;
     if (after < text.size() && text[after] == '=' && (after + 1 == text.size() || text[after + 1] != '=')) {
@@ -113,11 +113,15 @@ bool is_chosen_from_list(std::string_view text) {
 
 }  // namespace
 
+std::optional<std::string> keyword_argument(std::string_view statement, std::string_view keyword) {
+  const auto start = keyword_value(statement, keyword);
+  if (start == std::string_view::npos) return std::nullopt;
+  const auto end = end_of_argument(statement, start);
+  return std::string(trim(statement.substr(start, end == std::string_view::npos ? end : end - start)));
+}
+
 std::optional<std::string> device_argument(std::string_view statement) {
-  if (const auto start = device_keyword(statement); start != std::string_view::npos) {
-    const auto end = end_of_argument(statement, start);
-    return std::string(trim(statement.substr(start, end == std::string_view::npos ? end : end - start)));
-  }
+  if (auto text = keyword_argument(statement, "device")) return text;
   for (std::string_view method : {std::string_view(".to("), std::string_view(".cuda("), std::string_view(".cpu(")}) {
     for (auto call = statement.find(method); call != std::string_view::npos; call = statement.find(method, call + 1)) {
       const auto start = call + method.size();
@@ -201,10 +205,10 @@ std::optional<std::string> replace_word(std::string_view text, std::string_view 
 }
 
 std::optional<std::string> with_device(std::string_view statement, std::string_view op, std::string_view device) {
-  if (const auto start = device_keyword(statement); start != std::string_view::npos) {
+  if (const auto start = keyword_value(statement, "device"); start != std::string_view::npos) {
     const auto end = end_of_argument(statement, start);
     // Of several calls that say a device it is not known here which of them makes the tensor.
-    if (end == std::string_view::npos || device_keyword(statement, end) != std::string_view::npos) return std::nullopt;
+    if (end == std::string_view::npos || keyword_value(statement, "device", end) != std::string_view::npos) return std::nullopt;
     return std::string(statement.substr(0, start)) + std::string(device) + std::string(statement.substr(end));
   }
   const auto call = find_factory(statement, op);

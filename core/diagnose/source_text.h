@@ -9,6 +9,9 @@
 
 namespace devsan::diagnose {
 
+/// What a call in a statement's text gives for `keyword`, as written. None: it gives nothing by that name.
+std::optional<std::string> keyword_argument(std::string_view statement, std::string_view keyword);
+
 /// The device that a statement's text gives to a factory or a move, as written: "hparams.device" for
 /// `torch.zeros(3, device=hparams.device)`, "1" for `x.to(1)`, "\"cuda\"" for `x.cuda()`. None: it gives none.
 std::optional<std::string> device_argument(std::string_view statement);

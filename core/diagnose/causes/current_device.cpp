@@ -29,6 +29,16 @@ bool counts_all_nodes(const model::Process& process) {
          process.local_rank < process.device_count;
 }
 
+/// What the program gives torch.load for `map_location`; none where the checkpoint says where its tensors go.
+std::optional<std::string> asked_location(const Context& context) {
+  for (const model::Frame& frame : context.failure().frames) {
+    if (!frame.package.empty()) continue;
+    auto location = keyword_argument(frame.source, "map_location");
+    return location && *location != "None" ? location : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 /// Refusals that are about the process's devices by their words.
 std::optional<Hypothesis> by_sentence(const Context& context) {
   Hypothesis found(code::kCurrentDevice);
@@ -93,6 +103,15 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
                         : kAnotherGpu);
       return found;
     case SentenceKind::kLoad:
+      if (const auto location = asked_location(context)) {
+        found.add_evidence(88, {"`map_location` is {value}, a GPU that is not there: the process sees {n} GPU.",
+                                "`map_location` is {value}, a GPU that is not there: the process sees {n} GPUs.",
+                                process.device_count,
+                                {{"value", quoted(*location)}}});
+        found.title = "a checkpoint is read to a GPU that this process does not have";
+        found.propose(FixKind::kConfiguration, kAnotherGpu);
+        return found;
+      }
       found.add_evidence(88, "The checkpoint stores the GPU that it was saved from.");
       found.title = "a checkpoint refers to a GPU that this process does not have";
       found.propose(FixKind::kUseSite, own_location_text());

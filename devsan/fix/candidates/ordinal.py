@@ -19,7 +19,7 @@ _COUNT = "torch.cuda.device_count()"
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields ordinals within the number of GPUs."""
-    if failure.finding["kind"] == "ordinal":
+    if failure.finding["kind"] in ("ordinal", "load"):  # a checkpoint is read to a GPU by its number
         for number, frame in enumerate(failure.own_frames):
             source = source_of(frame["path"])
             if source is None:

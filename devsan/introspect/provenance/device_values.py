@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devsan import core
+from devsan.diagnostics.torch_names import MOVES
 from devsan.introspect.frames.only_calls import given_at_only_call, only_call
 from devsan.introspect.frames.scopes import Spot, spot_in
 from devsan.introspect.source.parsing import parse_expression
 from devsan.introspect.source.sources import bindings_in, functions_in, tree_at
-from devsan.introspect.source.statements import call_at, stands_for_many
+from devsan.introspect.source.statements import call_at, said_by, stands_for_many
 
 _DEEPEST = 8
 _LONGEST = 60
@@ -79,6 +80,7 @@ def say_value(event: core.Event) -> None:
         holder = event.device_text.removesuffix(".device")
         if _is_used_as(_OF_MODULES, holder, spot) or _is_one_for_all(event, spot):
             event.source = core.DeviceSource.SCALAR
+    said = found
     for _ in range(_DEEPEST):
         held = _unwrapped(found.node if found is not None else node)
         spot = found.spot if found is not None else spot
@@ -87,12 +89,15 @@ def say_value(event: core.Event) -> None:
         further = _of_tensor(held, spot) or _kept(held, spot) or _at_only_call(held, spot)
         if further is None:
             break
+        if event.source == core.DeviceSource.PEER and _is_of_tensor(held) and not _is_of_tensor(further.node):
+            event.source = core.DeviceSource.SCALAR  # the same function made that tensor on this device
         found = further
-    value = _text(found.node) if found is not None else ""
-    another = found is not None and not isinstance(found.node, ast.Name) and value != event.device_text
-    if found is not None and another and len(value) <= _LONGEST:
+        said = found if not isinstance(found.node, ast.Name) else said
+    value = _text(said.node) if said is not None else ""
+    another = said is not None and not isinstance(said.node, ast.Name) and value != event.device_text
+    if said is not None and another and len(value) <= _LONGEST:
         event.device_value = value
-        event.device_value_at = f"{os.path.basename(found.spot.file)}:{found.node.lineno}"
+        event.device_value_at = f"{os.path.basename(said.spot.file)}:{said.node.lineno}"
         if event.source == core.DeviceSource.PEER and _FIRST_PARAMETER.match(value):
             event.source = core.DeviceSource.SCALAR
 
@@ -210,7 +215,30 @@ def _of_tensor(node: ast.expr | None, spot: Spot) -> _Given | None:
     assigned = spot.last_given(node.value.id)
     text = ast.unparse(assigned[0]) if assigned is not None else ""  # next(...), of which it is an element
     whole = parse_expression(f"{text}.device") if _FIRST_PARAMETER.match(text) else None
-    return _Given(ast.copy_location(whole, assigned[0]), spot) if whole is not None and assigned is not None else None
+    if whole is not None and assigned is not None:
+        return _Given(ast.copy_location(whole, assigned[0]), spot)
+    made_on = _made_on(node.value, spot, _DEEPEST)
+    return _Given(made_on, spot) if made_on is not None else None
+
+
+def _made_on(node: ast.AST, spot: Spot, left: int) -> ast.expr | None:
+    """The device on which the function itself made the tensor that ``node`` is computed from; None if another did."""
+    if isinstance(node, ast.Call):
+        said = said_by(node)
+        if said.is_factory and not said.peer:
+            return next((word.value for word in node.keywords if word.arg == "device"), None)
+        if said.call in MOVES:
+            return None
+    if not isinstance(node, ast.Name):
+        read = [each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Call)) and each is not node]
+        found = (_made_on(each, spot, left - 1) for each in read if left)
+        return next((each for each in found if each is not None), None)
+    assigned = spot.last_given(node.id) if left else None
+    return _made_on(assigned[0], spot.before(assigned[0]), left - 1) if assigned is not None else None
+
+
+def _is_of_tensor(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "device" and ast.unparse(node.value) != "self"
 
 
 def _at_only_call(node: ast.expr | None, spot: Spot) -> _Given | None:
