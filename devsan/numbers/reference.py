@@ -55,7 +55,7 @@ def begin() -> None:
         one_place.begin_on_first()
     _read_gpus()
     _bring_arguments()
-    _load_from_any_gpu()
+    _load_from_any_gpu(all_to_first=kind != MEETING)
     _take_gradients()
     _take_gradients_of_functions()
     _take_gradients_of_roots()
@@ -164,13 +164,15 @@ def _bring_modules() -> None:
     kind.forward = brought
 
 
-def _load_from_any_gpu() -> None:
-    """A checkpoint of a GPU that this process does not have is read to the first one."""
+def _load_from_any_gpu(all_to_first: bool) -> None:
+    """A checkpoint of a GPU that this process does not have is read to the first one; so is that of any where all are
+    one."""
     import torch
 
     def to_first(storage: Any, location: str) -> Any:
         kind, _, number = location.partition(":")
-        if kind != "cuda" or int(number or 0) < torch.cuda.device_count():
+        there = 1 if all_to_first else torch.cuda.device_count()
+        if kind != "cuda" or int(number or 0) < there:
             return None
         return torch.serialization.default_restore_location(storage, "cuda:0")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import function_name, with_value
+from devsan.fix.calls import function_name, keyword, with_value
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.origins import operand_at
@@ -30,7 +31,10 @@ def propose(failure: Failure) -> Iterator[Change]:
                 if node is not None:
                     yield from _within(source, node, _DOUBT + number)
             call = source.expression_at(frame)
-            for argument in [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []:
+            given = [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []
+            if failure.finding["kind"] == "load":
+                given = [each for each in given if each is keyword(call, "map_location")]  # type: ignore[arg-type]
+            for argument in given:
                 yield from _within(source, argument, _DOUBT + number)
 
 
@@ -45,33 +49,50 @@ def _devices_made(source: Source, doubt: int) -> Iterator[Change]:
 
 
 def _within(source: Source, node: ast.expr, doubt: int) -> Iterator[Change]:
-    text = source.segment(node)
-    after = ""
-    if isinstance(node, ast.Constant):
-        if isinstance(node.value, int) and not isinstance(node.value, bool):
-            after = "0"
-        elif isinstance(node.value, str) and re.fullmatch(r"cuda:\d+", node.value):
-            after = '"cuda:0"'
-    elif isinstance(node, ast.JoinedStr):
-        numbers = [each for each in node.values if isinstance(each, ast.FormattedValue)]
-        if numbers and "cuda" in text:
-            inner = numbers[-1].value
-            after = text.replace(
-                f"{{{source.segment(inner) or ast.unparse(inner)}}}", f"{{{ast.unparse(inner)} % {_COUNT}}}"
-            )
-    elif isinstance(node, ast.BinOp):
-        if isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant) and node.right.value == 1:
-            first = source.segment(node.left)
-            said = message("count GPUs from 0: {device}", device=first)
-            yield Change(said, "creation_site", (source.replace(node, first),), doubt=doubt - 1)
-        after = f"({text}) % {_COUNT}"
-    elif isinstance(node, ast.Call):
+    if isinstance(node, ast.Call):
         for argument in node.args:
             for change in _within(source, argument, doubt):
-                yield Change(change.text, change.kind, (source.replace(node, with_value(
-                    source, node, argument, change.edits[0].after)),), doubt=change.doubt)  # fmt: skip
-    elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
-        after = f"{text} % {_COUNT}"
-    if after and after != text:
-        said = message("take a GPU that is there: {device}", device=after.strip('"'))
-        yield Change(said, "use_site", (source.replace(node, after),), doubt=doubt)
+                after = with_value(source, node, argument, change.edits[0].after)
+                yield replace(change, edits=(source.replace(node, after),))
+        return
+    if isinstance(node, ast.Constant):
+        again = _constant(node)
+        if again:
+            said = message("take a GPU that is there: {device}", device=again.strip('"'))
+            yield Change(said, "use_site", (source.replace(node, again),), doubt=doubt)
+        return
+    number, text = node, "{}"
+    if isinstance(node, ast.JoinedStr):
+        numbers = [each for each in node.values if isinstance(each, ast.FormattedValue)]
+        if not numbers or "cuda" not in source.segment(node):
+            return
+        number = numbers[-1].value
+        text = _around(source.segment(node), number)
+    if not text or not isinstance(number, (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)):
+        return
+    written = ast.unparse(number)
+    adds = isinstance(number, ast.BinOp) and isinstance(number.op, ast.Add)
+    if adds and isinstance(number.right, ast.Constant) and number.right.value == 1:  # type: ignore[attr-defined]
+        first = text.format(ast.unparse(number.left))  # type: ignore[attr-defined]
+        said = message("count GPUs from 0: {device}", device=first)
+        yield Change(said, "creation_site", (source.replace(node, first),), doubt=doubt - 1)
+    whole = f"({written})" if isinstance(number, ast.BinOp) else written
+    after = text.format(f"{whole} % {_COUNT}")
+    said = message("take a GPU that is there: {device}", device=after)
+    yield Change(said, "use_site", (source.replace(node, after),), doubt=doubt)
+
+
+def _constant(node: ast.Constant) -> str:
+    """The first GPU, where ``node`` names another; "" where it names none."""
+    if isinstance(node.value, int) and not isinstance(node.value, bool):
+        return "0" if node.value else ""
+    return '"cuda:0"' if isinstance(node.value, str) and re.fullmatch(r"cuda:[1-9]\d*", node.value) else ""
+
+
+def _around(written: str, number: ast.expr) -> str:
+    """The text of an f-string with a place for another expression than ``number``, "" where it is not found."""
+    spaces = r"\s*"
+    inside = spaces.join(re.escape(each) for each in re.findall(r"\w+|\S", ast.unparse(number)))
+    parts = re.split(rf"\{{{spaces}{inside}{spaces}\}}", written)
+    whole = [each.replace("{", "{{").replace("}", "}}") for each in parts]
+    return "{{{}}}".join(whole) if len(parts) == 2 else ""

@@ -208,6 +208,18 @@ TEST(CurrentDevice, Semstyle3Checkpoint) {
   expect_fix(expect_code(context, "DV115"), FixKind::kUseSite, "map_location");
 }
 
+TEST(CurrentDevice, AMapLocationNamesAGpuThatIsNotThere) {
+  Case context;
+  context.facts.process.device_count = 2;
+  context.fails("", "Attempting to deserialize object on CUDA device 2 but torch.cuda.device_count() is 2.",
+                SentenceKind::kLoad);
+  context.facts.failure.frames = {
+      own("load.py", 8, "load", "state = torch.load(os.path.join(folder, name), map_location=device)")};
+  const auto finding = expect_code(context, "DV115");
+  ASSERT_EQ(finding.fixes.size(), 1U);
+  EXPECT_EQ(finding.fixes[0].kind, FixKind::kConfiguration) << "the checkpoint does not say where its tensors go";
+}
+
 TEST(CurrentDevice, Verl161DuplicateGpu) {
   Case context;
   context.fails("", "Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000", SentenceKind::kGroup);
