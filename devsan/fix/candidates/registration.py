@@ -60,10 +60,20 @@ def _assignments(
     if isinstance(around, (ast.Assign, ast.AnnAssign)) and _attribute(around) and _is_constructor(source, around):
         yield around
     inside = source.class_around(node)
-    name = (operand["name"] or "").partition("[")[0].removeprefix("self.")
-    for each in ast.walk(inside) if inside is not None and name.isidentifier() else ():
-        if isinstance(each, (ast.Assign, ast.AnnAssign)) and _attribute(each) == name and _is_constructor(source, each):
-            yield each
+    names = {(operand["name"] or "").partition("[")[0].removeprefix("self."), _filled(around)}
+    for each in ast.walk(inside) if inside is not None else ():
+        if isinstance(each, (ast.Assign, ast.AnnAssign)) and _attribute(each) in names - {""}:
+            if _is_constructor(source, each):
+                yield each
+
+
+def _filled(statement: ast.stmt) -> str:
+    """The name in ``self.name.append(...)`` and ``self.name[key] = ...``; "" for another statement."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        return own_attribute(function.value) if isinstance(function, ast.Attribute) else ""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    return own_attribute(target.value) if isinstance(target, ast.Subscript) else ""
 
 
 def _attribute(statement: ast.AST) -> str:
@@ -91,7 +101,8 @@ def _registered(source: Source, statement: ast.Assign | ast.AnnAssign, operand: 
     if operand["kind"] == "parameter" or container:
         if container:
             text = message("hold the modules of `{name}` in a {container}", name=f"self.{name}", container=container)
-            after = f"{_networks(source)}.{container}({source.segment(value)})"
+            held = source.segment(value)
+            after = f"{_networks(source)}.{container}({held if held not in ('[]', '{}') else ''})"
             yield Change(text, "creation_site", (source.replace(value, after),), "DV108", _DOUBT, alters=TRAINS)
         return
     made_by = function_name(moved(value) or value)

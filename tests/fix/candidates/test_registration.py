@@ -128,4 +128,30 @@ model = torch.nn.DataParallel(Readers().cuda())
 print(model(torch.randn(4, 4, device="cuda")).sum())
 """,
         gpus=2,
-    ) == ["self.readers = torch.nn.ModuleDict({})"]
+    ) == ["self.readers = torch.nn.ModuleDict()"]
+
+
+def test_a_list_that_modules_are_appended_to_registers_them(fixed: Callable[..., list[str]]):
+    """Moving each where it is called would do for the devices; the optimizer would still not have them."""
+    assert fixed("""
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lateral = []
+        for _ in range(2):
+            self.lateral.append(nn.Linear(4, 4))
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, features):
+        return self.head(sum(layer(x) for layer, x in zip(self.lateral, features)))
+
+
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model([torch.ones(2, 4, device="cuda")] * 2).sum().backward()
+optimizer.step()
+""") == ["self.lateral = nn.ModuleList()"]
