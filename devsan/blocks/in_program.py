@@ -43,7 +43,7 @@ def begin(options: Options) -> None:
     _imports.install()
 
     def answer() -> None:
-        told = {**levers.told(), "whole": placing.whole}
+        told = {**levers.told(), "whole": placing.whole, "made_whole": placing.made_whole}
         if meter is not None:
             told |= {"model": meter.model, "measured": meter.measured(), "names": meter.names()}
         write_answer(folder, Answer(placing.times, **told))

@@ -2,7 +2,8 @@
 
 ``from_pretrained(device_map=...)`` of transformers, ``dispatch_model``, ``load_checkpoint_and_dispatch`` and
 ``infer_auto_device_map`` of accelerate, and ``model.to(device)``, which is also how transformers' Trainer and
-``Accelerator.prepare`` place it. A plan is for one process, so that Trainer makes no replicas for the other GPUs.
+``Accelerator.prepare`` place it; and where nothing places a model that was made on a GPU (``made_on_gpu``). A plan is for
+one process, so that Trainer makes no replicas for the other GPUs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from devsan import _core
+from devsan.blocks.made_on_gpu import MadeOnGpu
 from devsan.blocks.tree import parts_of
 from devsan.cuda.imports import Change
 from devsan.cuda.patches import Patches
@@ -37,6 +39,7 @@ class Placing:
         placed: called with each model that is placed.
         times: how often that was.
         whole: the class of a model that was moved and is one block; "" where none was.
+        made_whole: whether a model of several was made on a GPU.
     """
 
     def __init__(self, device_map: Mapping[str, Device] | None, on_first: bool) -> None:
@@ -46,6 +49,7 @@ class Placing:
         self.placed: Callable[[Any], None] = lambda model: None
         self.times = 0
         self.whole = ""
+        self.made_whole = False
 
     def begin(self, patches: Patches) -> None:
         """Watches ``Module.to`` and ``Module.cuda``."""
@@ -69,6 +73,7 @@ class Placing:
 
         patches.set(kind, "to", moved)
         patches.set(kind, "cuda", moved_to_gpu)
+        MadeOnGpu(self._place_made).begin(patches)
 
     def changes(self, patches: Patches) -> dict[str, Change]:
         """Returns what is to be done to the libraries, by the names of modules."""
@@ -95,6 +100,10 @@ class Placing:
             return move()
         convert()
         return dispatch_model(module, device_map=self._map)
+
+    def _place_made(self, model: Any) -> None:
+        self.made_whole = self.made_whole or _is_divided(model)
+        self._move(model, lambda: model, lambda: model)
 
     def _noted(self, place: Callable[[], Any]) -> Any:
         self._depth += 1

@@ -41,6 +41,7 @@ class Answer:
         places: how often the program placed a model where a map can be told.
         model: the class of the largest of them; "" where there was none.
         whole: the class of a model that is one block, so that no map divides it; "" where none was placed.
+        made_whole: whether the program makes a model on a GPU, so that it has to fit there before a map can divide it.
         batch: samples of the first batch; 0 where it has shown none.
         checkpointing: "on" or "off" where the model has gradient checkpointing, else "".
         quantization: "on" or "off" where transformers loaded a model, "missing" where that needs bitsandbytes, else "".
@@ -51,6 +52,7 @@ class Answer:
     places: int = 0
     model: str = ""
     whole: str = ""
+    made_whole: bool = False
     batch: int = 0
     checkpointing: str = ""
     quantization: str = ""

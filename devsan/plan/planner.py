@@ -33,6 +33,10 @@ _LONG = 60.0
 
 _FEW_STEPS = "that took {seconds} s, and so will each further rehearsal: two or three steps of the program are enough"
 
+_MADE_WHOLE = (
+    "the program makes the whole model on cuda:0, which it does not fit, before a map can divide it: make it on the CPU"
+)
+
 
 class Planner:
     """Plans one program.
@@ -76,6 +80,9 @@ class Planner:
             self._progress.tells(message(_FEW_STEPS, seconds=f"{result.as_it_is.seconds:.0f}"))
         answer, result.measured, result.whole = self.measure()
         result.rooms = self._rooms(self._options)
+        if answer.made_whole and result.measured.size > result.rooms[0]:
+            result.planned = Tried("map", reason=message(_MADE_WHOLE), is_tried=False, fails=True)
+            return
         for tried in self._rounds("map", 0, result.measured, self._options, Request()):
             result.planned = tried  # at once: an interruption loses none of them
         if not result.planned.fits and not result.planned.fails:
@@ -114,7 +121,7 @@ class Planner:
         if rehearsal.answer.measured is None:
             raise DevsanError(
                 "expected a program that places a model of several blocks: from_pretrained(device_map=...), "
-                f"dispatch_model, model.to(device) or Trainer; got {wording.placed(rehearsal.answer)}"
+                f"dispatch_model, model.to(device), torch.device(\"cuda\") or Trainer; got {wording.placed(rehearsal.answer)}"
             )
         if not (request.batch or request.checkpointing or request.bits):  # of a lever only what it comes to is a row
             self._progress.ended(rehearsal.answer.measured)

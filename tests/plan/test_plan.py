@@ -71,6 +71,32 @@ def plan(tmp_path: Path, text: str, *words: str, batch: int = 2) -> CompletedPro
     return programs.run(["-m", "devsan", "plan", *words, "train.py"], cwd=tmp_path)
 
 
+def made_on_gpu(tmp_path: Path, default: str, use: str, memory: str) -> CompletedProcess[str]:
+    text = MODEL.replace('model = Model().to("cuda")', default)
+    tmp_path.joinpath("train.py").write_text(f"BATCH = 2\n{text}{use}", encoding="utf-8")
+    return programs.run(["-m", "devsan", "plan", "--gpus", "3", "--memory", memory, "--json", "train.py"], cwd=tmp_path)
+
+
+IN_CONTEXT = "with torch.device('cuda'):\n    model = Model()"
+BY_DEFAULT = "torch.set_default_device('cuda')\nmodel = Model()"
+
+
+@pytest.mark.parametrize("default", [IN_CONTEXT, BY_DEFAULT])
+def test_a_model_that_is_made_on_its_gpu_is_placed(tmp_path: Path, default: str) -> None:
+    done = made_on_gpu(tmp_path, default, TRAIN, "1174MiB")
+    assert done.returncode == 0, done.stderr
+    planned = json.loads(done.stdout)["planned"]
+    assert set(planned["placement"]["device_map"].values()) == {0, 1, 2}
+    assert planned["fits"] and max(planned["peaks"].values()) > 4 * BLOCK
+
+
+def test_a_model_that_does_not_fit_where_it_is_made_has_no_map(tmp_path: Path) -> None:
+    done = made_on_gpu(tmp_path, IN_CONTEXT, INFER, "500MiB")
+    found = json.loads(done.stdout)
+    assert done.returncode == 1 and "make it on the CPU" in found["planned"]["reason"]
+    assert not found["levers"]
+
+
 def test_training_is_planned_for_gradients_and_optimizer_state(tmp_path: Path) -> None:
     done = plan(tmp_path, TRAIN, "--gpus", "3", "--memory", "1174MiB", "--json", "-o", "map.json")
     assert done.returncode == 0, done.stderr
