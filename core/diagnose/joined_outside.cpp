@@ -44,7 +44,9 @@ const Event* moved_between(const Operand& earlier, const Operand& later) {
       moved->kind != model::EventKind::kMoved || source_of(*moved) != model::DeviceSource::kMap) {
     return nullptr;
   }
-  const auto is_origin = [&](const Event& each) { return each.kind == origin->kind && each.sequence == origin->sequence; };
+  const auto is_origin = [&](const Event& each) {
+    return each.kind == origin->kind && each.sequence == origin->sequence;
+  };
   return std::any_of(later.provenance.begin(), later.provenance.end(), is_origin) ? moved : nullptr;
 }
 
@@ -67,10 +69,11 @@ std::optional<Hypothesis> joined_with_earlier(const Context& context) {
                              {"other_device", later.device.str()},
                              {"at", at_text(*moved)}}});
     if (context.any_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
-    found.title = {"{other} comes from a part of the model on {other_device}, {name} was computed on {device} before it",
-                   pair_of(*earlier, later)};
-    found.propose(move_at_use(context, smaller_of(*earlier, later),
-                              &smaller_of(*earlier, later) == earlier ? later : *earlier));
+    found.title = {
+        "{other} comes from a part of the model on {other_device}, {name} was computed on {device} before it",
+        pair_of(*earlier, later)};
+    found.propose(
+        move_at_use(context, smaller_of(*earlier, later), &smaller_of(*earlier, later) == earlier ? later : *earlier));
     return found;
   }
   return std::nullopt;

@@ -35,7 +35,7 @@ int weight_of(const Event& placed) {
   const bool own = placed.owner.is(model::owners::kProgram) || !placed.owner.is_known();
   if (placed.kind == model::EventKind::kLoaded) return placed.owner.is("torch.load") ? 65 : 0;  // by its map_location
   if (is_deep_copy(placed)) return 65;
-  if (is_of_replica(&placed)) return 0;  // each on its own GPU
+  if (is_of_replica(&placed)) return 0;                 // each on its own GPU
   if (placed.owner.is(model::owners::kPeft)) return 0;  // an adapter, where its layer is
   switch (source_of(placed)) {
     case DeviceSource::kScalar:

@@ -208,7 +208,8 @@ std::optional<std::string> with_device(std::string_view statement, std::string_v
   if (const auto start = keyword_value(statement, "device"); start != std::string_view::npos) {
     const auto end = end_of_argument(statement, start);
     // Of several calls that say a device it is not known here which of them makes the tensor.
-    if (end == std::string_view::npos || keyword_value(statement, "device", end) != std::string_view::npos) return std::nullopt;
+    if (end == std::string_view::npos || keyword_value(statement, "device", end) != std::string_view::npos)
+      return std::nullopt;
     return std::string(statement.substr(0, start)) + std::string(device) + std::string(statement.substr(end));
   }
   const auto call = find_factory(statement, op);

@@ -2,14 +2,15 @@
 
 ``from_pretrained(device_map=...)`` of transformers, ``dispatch_model``, ``load_checkpoint_and_dispatch`` and
 ``infer_auto_device_map`` of accelerate, and ``model.to(device)``, which is also how transformers' Trainer and
-``Accelerator.prepare`` place it; and where nothing places a model that was made on a GPU (``made_on_gpu``). A plan is for
-one process, so that Trainer makes no replicas for the other GPUs.
+``Accelerator.prepare`` place it; and where nothing places a model that was made on a GPU (``made_on_gpu``). A plan is
+for one process, so that Trainer makes no replicas for the other GPUs.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -46,6 +47,7 @@ class Placing:
         self._map: dict[str, Device] | None = {"": 0} if on_first else None if device_map is None else dict(device_map)
         self._on_first = on_first
         self._depth = 0
+        self._by_program: weakref.WeakSet[Any] = weakref.WeakSet()
         self.placed: Callable[[Any], None] = lambda model: None
         self.times = 0
         self.whole = ""
@@ -102,6 +104,8 @@ class Placing:
         return dispatch_model(module, device_map=self._map)
 
     def _place_made(self, model: Any) -> None:
+        if model in self._by_program:
+            return
         self.made_whole = self.made_whole or _is_divided(model)
         self._move(model, lambda: model, lambda: model)
 
@@ -113,6 +117,7 @@ class Placing:
             self._depth -= 1
         if not self._depth:
             self.times += 1
+            self._by_program.add(model)
             self.placed(model)
         return model
 

@@ -30,7 +30,7 @@ from devsan.introspect.models import models
 from devsan.introspect.models.optimizers import optimizer, optimizers_in
 from devsan.introspect.models.registry import Registry
 from devsan.introspect.models.replicas import name_operands, place_in_text
-from devsan.introspect.operand_facts import Operands
+from devsan.introspect.operands.facts import Operands
 from devsan.introspect.provenance import placed
 from devsan.introspect.provenance.earlier import count_calls
 from devsan.introspect.provenance.generators import handed_over, named_by_program
@@ -147,7 +147,7 @@ def collect(failure: Failure) -> Explanation:
     returned = returned_by(sentence) if sentence.kind is Kind.GRADIENT and len(operands) > 1 else None
     if returned is not None:
         operands[0].name, operands[1].name = returned.of, clean(ast.unparse(returned.value))
-        operands[1].provenance = described.lineage.at(returned.value, returned.spot, str(operands[1].device))
+        operands[1].provenance = described.origins.lineage.at(returned.value, returned.spot, str(operands[1].device))
     if sentence.kind is Kind.GENERATOR:
         for operand, each in zip(operands, tracked, strict=False):
             if operand.offending:
@@ -158,7 +158,7 @@ def collect(failure: Failure) -> Explanation:
     places = _places(frames, registry)
     if elsewhere is not None:
         places.insert(0, place_in(elsewhere[0], elsewhere[2], elsewhere[1]))
-    main = _main_model(registry, frames, described.main)
+    main = _main_model(registry, frames, described.homes.main)
     ordered = known[main : main + 1] + known[:main] + known[main + 1 :]
     facts = core.Facts(
         failure=core.Failure(

@@ -121,7 +121,8 @@ class Planner:
         if rehearsal.answer.measured is None:
             raise DevsanError(
                 "expected a program that places a model of several blocks: from_pretrained(device_map=...), "
-                f"dispatch_model, model.to(device), torch.device(\"cuda\") or Trainer; got {wording.placed(rehearsal.answer)}"
+                'dispatch_model, model.to(device), torch.device("cuda") or Trainer; '
+                f"got {wording.placed(rehearsal.answer)}"
             )
         if not (request.batch or request.checkpointing or request.bits):  # of a lever only what it comes to is a row
             self._progress.ended(rehearsal.answer.measured)

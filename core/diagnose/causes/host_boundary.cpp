@@ -202,8 +202,8 @@ void propose_moves(const Context& context, const Pair& pair, bool told, Hypothes
     found.propose(FixKind::kCreationSite, {"leave {name} on {other_device}{at}, without the move to the CPU",
                                            {{"name", name}, {"other_device", partner.device.str()}, {"at", at}}});
   } else {
-    const bool is_data = placed == nullptr || (operand.kind == OperandKind::kInput ? !fills_with_constant(*placed)
-                                                                                   : !is_constant(*placed));
+    const bool is_data = placed == nullptr ||
+                         (operand.kind == OperandKind::kInput ? !fills_with_constant(*placed) : !is_constant(*placed));
     if (operand.copies.empty() && !is_data) {
       found.propose(create_with(context, operand, *placed, partner));
     } else if (snapshot == nullptr && operand.moved_part.empty() && context.failure().kind != SentenceKind::kGradient &&

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, with_value
@@ -71,15 +72,20 @@ def _within(source: Source, node: ast.expr, doubt: int) -> Iterator[Change]:
     if not text or not isinstance(number, (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp)):
         return
     written = ast.unparse(number)
-    adds = isinstance(number, ast.BinOp) and isinstance(number.op, ast.Add)
-    if adds and isinstance(number.right, ast.Constant) and number.right.value == 1:  # type: ignore[attr-defined]
-        first = text.format(ast.unparse(number.left))  # type: ignore[attr-defined]
+    if _is_next(number):
+        first = text.format(ast.unparse(number.left))
         said = message("count GPUs from 0: {device}", device=first)
         yield Change(said, "creation_site", (source.replace(node, first),), doubt=doubt - 1)
     whole = f"({written})" if isinstance(number, ast.BinOp) else written
     after = text.format(f"{whole} % {_COUNT}")
     said = message("take a GPU that is there: {device}", device=after)
     yield Change(said, "use_site", (source.replace(node, after),), doubt=doubt)
+
+
+def _is_next(number: ast.expr) -> TypeGuard[ast.BinOp]:
+    """Whether it is ``x + 1``: the number of a GPU that is counted from 1."""
+    adds = isinstance(number, ast.BinOp) and isinstance(number.op, ast.Add)
+    return adds and isinstance(number.right, ast.Constant) and number.right.value == 1  # type: ignore[attr-defined]
 
 
 def _constant(node: ast.Constant) -> str:

@@ -60,11 +60,11 @@ def _assignments(
     if isinstance(around, (ast.Assign, ast.AnnAssign)) and _attribute(around) and _is_constructor(source, around):
         yield around
     inside = source.class_around(node)
-    names = {(operand["name"] or "").partition("[")[0].removeprefix("self."), _filled(around)}
+    names = {(operand["name"] or "").partition("[")[0].removeprefix("self."), _filled(around)} - {""}
     for each in ast.walk(inside) if inside is not None else ():
-        if isinstance(each, (ast.Assign, ast.AnnAssign)) and _attribute(each) in names - {""}:
-            if _is_constructor(source, each):
-                yield each
+        named = isinstance(each, (ast.Assign, ast.AnnAssign)) and _attribute(each) in names
+        if named and _is_constructor(source, each):
+            yield each  # type: ignore[misc]
 
 
 def _filled(statement: ast.stmt) -> str:
