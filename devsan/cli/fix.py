@@ -21,7 +21,7 @@ from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
 from devsan.fix.kept import KeptFix
 from devsan.fix.result import FixResult
-from devsan.fix.search import MOST_ROUNDS, search
+from devsan.fix.search import MOST_ROUNDS, Search, search
 from devsan.fix.working_tree import WorkingTree
 from devsan.options import NOT_OF_FIX, find_option
 from devsan.render import github, json
@@ -109,12 +109,16 @@ def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
         return _take(known, job, own)
     progress = Progress(language=asked.options.lang)
     start = time.monotonic()
+    found = Search()
     try:
         with interruptible(), Laboratory(job, own.timeout, own.jobs) as laboratory:
-            found = search(laboratory, progress, own.all, own.rounds)
+            search(laboratory, progress, own.all, own.rounds, found)
     except KeyboardInterrupt:
         progress.close()
         notice(message("interrupted; no file was changed"))
+        found.seconds = time.monotonic() - start
+        if found.trials:
+            _show(result_of(found, _without_own(words), job.folder), own, asked.options.lang)
         return EXIT_INTERRUPTED
     finally:
         progress.close()

@@ -99,7 +99,7 @@ def _placed(operand: core.Operand, event: core.Event, rows: list[Operand], model
     name, qualified_name = str(operand.best_name), None
     for row in rows:
         if row.name is not None and _is_same(row.name, operand):
-            if row.name != operand.role:
+            if row.name != operand.role or row.qualified_name:
                 name, qualified_name = row.name, row.qualified_name
             rows.remove(row)
             break

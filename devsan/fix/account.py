@@ -9,7 +9,7 @@ from devsan.diagnostics.codes import UNDECIDED, name_of
 from devsan.diagnostics.messages import Message, message, plural
 from devsan.errors import DevsanError
 from devsan.fix.candidates import KINDS
-from devsan.fix.change import DRAWS, TRAINS, Change, applied
+from devsan.fix.change import COPIES, DRAWS, TRAINS, Change, applied
 from devsan.fix.experiment import Outcome
 from devsan.fix.failure import is_own
 from devsan.fix.outcome import is_by_luck
@@ -100,6 +100,10 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
             what = _compared(comparison.compared, cost.steps)
             if trial.altered == DRAWS:
                 evidence.append(message("equal to one device with the same random numbers: {what}", what=what))
+            elif trial.altered == COPIES:
+                evidence.append(
+                    message("equal to one device with this change, which copies a tensor: {what}", what=what)
+                )
             elif trial.altered == TRAINS:
                 evidence.append(
                     message("equal to one device with this change, which trains more parameters: {what}", what=what)

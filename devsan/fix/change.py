@@ -16,6 +16,9 @@ DRAWS = "draws"
 TRAINS = "trains"
 """The optimizer gets parameters that it did not have."""
 
+COPIES = "copies"
+"""The program goes on with a copy of a tensor that it kept under another name: that one stays as it was."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -27,7 +30,7 @@ class Change:
         edits: of one or more files.
         code: of the cause that proposes it; "" where none does.
         doubt: what speaks against it; the smallest is tried first. See NOTE [Doubts] in ``candidates``.
-        alters: what it may alter on one device too: DRAWS, TRAINS, or "" for nothing.
+        alters: what it may alter on one device too: DRAWS, TRAINS, COPIES, or "" for nothing.
         halfway: whether it is meant to bring about another failure, of what it has put elsewhere.
     """
 

@@ -74,6 +74,7 @@ def search(
     told: Callable[[str], None],
     all_of_them: bool = False,
     most_rounds: int = MOST_ROUNDS,
+    found: Search | None = None,
 ) -> Search:
     """Tries what could be changed.
 
@@ -82,8 +83,9 @@ def search(
         told: called before each experiment with what is tried; the program as it is: "reference", "failure", "alone".
         all_of_them: go on after the first verified fix, to find the best.
         most_rounds: how many failures are followed, one behind the other.
+        found: what is filled and returned, for a caller that may interrupt it; a new one by default.
     """
-    found = Search()
+    found = found if found is not None else Search()
     laboratory.compiled = False
     found.reference = find_reference(laboratory, told)
     found.first = found.reference.first

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from devsan.diagnostics.messages import message
 from devsan.errors import DevsanError
 from devsan.fix.candidates import KINDS, PATCH
-from devsan.fix.change import Change, applied
+from devsan.fix.change import COPIES, Change, applied
 from devsan.fix.experiment import Laboratory, Outcome
 from devsan.fix.reference_run import Reference
 from devsan.numbers.comparison import Comparison
@@ -102,13 +102,18 @@ def judged(
 
     comparison = reference.judge(outcome, with_calls)
     altered = next((change.alters for change in changes if change.alters), "") if comparison.difference else ""
+    if altered == COPIES and comparison.differs != "state":
+        altered = ""
     if altered:
         comparison = reference.altered(sources).judge(outcome, with_calls)
     if comparison.impossible:
         return Trial(changes, outcome, comparison, "unverified")
-    if _computes_on_gpus(reference.first) and not any(outcome.peaks.values()):
-        comparison = Comparison(comparison.compared, message("nothing is left on a GPU"))
     left = vacated_by(reference.first, outcome)
+    if _computes_on_gpus(reference.first):
+        if not any(outcome.peaks.values()):
+            comparison = Comparison(comparison.compared, message("nothing is left on a GPU"))
+        elif left and not outcome.weights_from(_LEAST) and set(left) >= set(reference.first.weights):
+            comparison = Comparison(comparison.compared, message("nothing of the model is left on a GPU"))
     return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected", left, altered)
 
 

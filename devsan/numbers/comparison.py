@@ -53,11 +53,13 @@ class Comparison:
         compared: how many tensors of each kind were found equal.
         difference: the first difference, as one sentence; "" where all is equal.
         impossible: why nothing can be said, as one sentence; "" where it can.
+        differs: the kind of what differs first, one of ``KINDS``; "" where nothing does, or something else.
     """
 
     compared: Mapping[str, int]
     difference: str = ""
     impossible: str = ""
+    differs: str = ""
 
     @property
     def equal(self) -> bool:
@@ -105,7 +107,7 @@ def compare(
                 else _in_order(kind, expected, got, compared, least)
             )
             if difference:
-                return Comparison(compared, difference)
+                return Comparison(compared, difference, differs=kind)
         counts = [sum(event["events"] for event in each if event["kind"] == "end") for each in (events, other[process])]
         if counts[0] != counts[1]:
             return Comparison(compared, message("expected {one} results, got {other}", one=counts[0], other=counts[1]))

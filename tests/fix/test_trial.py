@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 from devsan.fix.outcome import Outcome
-from devsan.fix.trial import vacated_by
+from devsan.fix.trial import judged, vacated_by
+from devsan.numbers.comparison import Comparison
 
 
 def outcome(*models: dict[str, Any], ran_on: str = "", **peaks: int) -> Outcome:
@@ -51,3 +54,15 @@ def test_a_gpu_that_keeps_a_small_part_of_the_model_is_not_vacated():
     first = outcome(model("cuda:0", "one"))
     assert vacated_by(first, outcome(spread(80), cuda0=512, cuda1=512)) == ()
     assert vacated_by(first, outcome(spread(8), cuda0=512, cuda1=512)) == ("cuda:0",)
+
+
+def test_a_fix_that_takes_the_whole_model_from_the_gpus_is_rejected():
+    """Its inputs may be on a GPU still."""
+    operands = [{"device": "cuda:0"}, {"device": "cpu"}]
+    first = replace(FIRST, findings=[{"operands": operands}], peaks={"cuda:0": 512, "cuda:1": 512})
+    reference: Any = Mock(first=first, judge=lambda *_: Comparison({"loss": 2}))
+    moved = judged(Mock(), reference, (), outcome(model("cpu"), model("cpu"), ran_on="cpu", cuda0=16))
+    assert moved.status == "rejected" and moved.comparison is not None
+    assert moved.comparison.difference == "nothing of the model is left on a GPU"
+    kept = judged(Mock(), reference, (), outcome(model("cuda:0"), model("cuda:0"), cuda0=512))
+    assert kept.status == "verified" and kept.vacated == ("cuda:1",)

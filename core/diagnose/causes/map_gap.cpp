@@ -6,6 +6,7 @@
 #include "diagnose/left_behind.h"
 #include "diagnose/moves.h"
 #include "diagnose/predicates.h"
+#include "diagnose/replaced_adapter.h"
 
 #include <algorithm>
 
@@ -329,6 +330,7 @@ std::optional<Hypothesis> map_gap(const Context& context) {
   if (auto left_out = left_out_of_call(context)) return left_out;
   if (auto left = left_behind(context)) return left;
   if (auto removed = hooks_removed(context)) return removed;
+  if (auto replaced = replaced_adapter(context)) return replaced;
   if (const Operand* torn = is_torn_by_map(context); torn != nullptr && context.partner_of(*torn) != nullptr) {
     const Operand& partner = *context.partner_of(*torn);
     if (auto nested = nested_entries(context, *torn, partner)) return nested;

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import keyword
+from devsan.fix.calls import function_name, keyword
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.loading import OWN_GPU, RANK, importing
@@ -33,7 +33,7 @@ def propose(failure: Failure) -> Iterator[Change]:
                       for node in _first_gpus(source.tree))  # fmt: skip
         current = _current(source) if path == failure.own_frames[-1]["path"] else ()
         yield from _made_current_earlier(source)
-        if current and "set_device" not in source.text:
+        if current and not _sets_device(source):
             text = message("make the GPU of the rank the current one before the program begins")
             yield Change(text, "configuration", (*importing(source, "os"), *current), doubt=_CURRENT)
         if named:
@@ -83,7 +83,7 @@ def _placed_on_first(failure: Failure) -> Iterator[Change]:
             for node in _first_gpus(call) if isinstance(call, ast.Call) else ():
                 if source is None or node.value == "cuda":  # which is the current one: set_device is missing
                     continue
-                current = "set_device" in source.text
+                current = _sets_device(source)
                 device = '"cuda"' if current else OWN_GPU
                 text = message("put `{name}` on the GPU of the rank where it is made", name=operand["name"])
                 needed = () if current else importing(source, "os")
@@ -109,6 +109,10 @@ def _current(source: Source) -> tuple[Edit, ...]:
     if not source.imports_torch:
         return ()
     return (source.insert_after(imports[-1], [f"torch.cuda.set_device(int({RANK}))"]),)
+
+
+def _sets_device(source: Source) -> bool:
+    return any(isinstance(each, ast.Call) and function_name(each) == "set_device" for each in ast.walk(source.tree))
 
 
 def _first_gpus(tree: ast.AST) -> list[ast.Constant]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
-from devsan.fix.change import Change
+from devsan.fix.change import COPIES, Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
 
 _DOUBT = 4
@@ -40,7 +40,8 @@ def _on_its_device(source: Source, statement: ast.Assign) -> Change:
     whole = text if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({text})"
     said = message("put the new `{name}` on the device of the one that it replaces", name=target)
     edits = (source.replace(value, f"{whole}.to({target}.device)"),)
-    return Change(said, "creation_site", edits, "DV105", _DOUBT)
+    shares = target.endswith(".data")  # with what it is given, which the training would change, too
+    return Change(said, "creation_site", edits, "DV105", _DOUBT, alters=COPIES if shares else "")
 
 
 def _copied(source: Source, statement: ast.stmt) -> Iterator[Change]:

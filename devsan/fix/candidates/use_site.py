@@ -15,6 +15,7 @@ from devsan.fix.scope import HOST, LITERAL, devices, is_left_out
 
 _DOUBT = 22
 _TO_WHAT_IS_WRITTEN = 9
+_SELECTS = 10
 _ARGUMENT = 24
 _JOINED = 14
 _MODEL = 12  # a model that has been placed on GPUs stays where it is
@@ -42,6 +43,8 @@ def _operand(
     if source is None or node is None or not is_read(source, node) or failure.is_written(operand):
         return
     base = doubt_of(failure, operand, partner, _DOUBT)
+    if partner["device"] == "cpu" and _selects_on_host(source, node):
+        base = _SELECTS - HOST
     elsewhere = {f"{each['name']}.device" for each in failure.operands if each["device"] != partner["device"]}
     listed = operand["name"].startswith(f"{source.segment(node)}[")
     for device, doubt in devices(source, node, partner):
@@ -54,6 +57,14 @@ def _operand(
             yield Change(text, "use_site", (source.replace(node, after),), doubt=base + doubt)
         else:
             yield move(source, node, device, operand["name"] or source.segment(node), base + doubt)
+
+
+def _selects_on_host(source: Source, node: ast.AST) -> bool:
+    """Whether ``node`` is the index of what is moved at once: the table of ``table[index].to(device)`` is to stay."""
+    around = source.parents.get(node)
+    parent = source.parents.get(around) if isinstance(around, ast.Subscript) and around.slice is node else None
+    call = source.parents.get(parent) if parent is not None else None
+    return isinstance(call, ast.Call) and moved(call) is around
 
 
 def _joined(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:

@@ -144,11 +144,12 @@ def _filled_before(callee: Frame, caller: Frame, slots: list[Expression]) -> int
     function = caller.scope.value(caller.node.func)
     if type(function) is functools.partial:  # accelerate's hooks are partial(new_forward, module)
         return len(function.args)
-    if names[0] not in ("self", "cls", "ctx"):
+    owner = callee.scope.locals.get(names[0], MISSING)
+    is_method = is_module(owner) and callee.code.co_name == "forward"  # by whatever name
+    if names[0] not in ("self", "cls", "ctx") and not is_method:
         return 0
     if not slots:
         return 1
-    owner = callee.scope.locals.get(names[0], MISSING)
     given_first = owner is not MISSING and slots[0].value(caller) is owner  # Module.forward(module, x)
     return 0 if given_first or slots[0].role == "self" else 1
 

@@ -209,6 +209,8 @@ class Lineage:
         given_by = [each for each in stores_of(node, spot) if not isinstance(each[1], ast.Constant)]
         # `self.x = self.x.to(device)` says where it is since: one that is elsewhere is from before.
         first = [each for each in given_by if not _mentions(each[1], own)]
+        if len(given_by) > 1 and package_of(given_by[0][0].file):
+            return []  # of a library's methods only some have run
         for method, value in first or given_by:
             if self._computed is None:
                 self._computed = (value, method)

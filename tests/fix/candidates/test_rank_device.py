@@ -42,6 +42,7 @@ def test_each_rank_gets_its_gpu(fixed_in_ranks: Callable[[str], str]):
 OBJECTS = """\
 import os, torch, torch.distributed as dist
 
+# no torch.cuda.set_device
 dist.init_process_group("nccl")
 device = f"cuda:{os.environ['LOCAL_RANK']}"
 loss = torch.nn.Linear(4, 2).to(device)(torch.ones(2, 4, device=device)).sum()

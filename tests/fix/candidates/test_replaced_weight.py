@@ -81,3 +81,21 @@ for _ in range(2):
 """,
         gpus=2,
     ) == ["missing, unexpected = net.load_state_dict(state, strict=True)"]
+
+
+def test_parameters_that_get_data_of_the_host_train_a_copy_of_it(fixed: Fixed):
+    """On one device the training changes what they were given, too: that is no part of what is compared then."""
+    assert fixed("""
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)).cuda()
+saved = {name: torch.randn(parameter.shape) for name, parameter in model.named_parameters()}
+for name, parameter in model.named_parameters():
+    parameter.data = saved[name]
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(2):
+    model(torch.ones(3, 4, device="cuda")).sum().backward()
+    optimizer.step()
+""") == ["parameter.data = saved[name].to(parameter.data.device)"]

@@ -119,3 +119,15 @@ print(first.module.weight.grad.sum().item())
         gpus=2,
     )
     assert line.strip().startswith("torch.autograd.backward(self.y, grad_tensors=(None if gradient is None else")
+
+
+def test_an_index_comes_to_the_table_whose_rows_are_moved(fixed: Fixed):
+    """The table of a replay buffer stays on the host, and a batch of it goes to the GPU."""
+    assert fixed("""
+import torch
+
+table = torch.arange(12.0).view(6, 2)
+index = torch.tensor([0, 3], device="cuda")
+batch = table[index].to("cuda")
+(batch * torch.ones(2, device="cuda", requires_grad=True)).sum().backward()
+""") == ['batch = table[index.to(table.device)].to("cuda")']
