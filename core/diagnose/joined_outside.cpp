@@ -36,8 +36,8 @@ bool is_outside(const Context& context) {
   return !in_module && context.any_has_map() && disagreeing_hook(context) == nullptr;
 }
 
-/// The map's move of what `later` was computed from, where `earlier` was computed from the same before it. Null: none.
-const Event* moved_between(const Operand& earlier, const Operand& later) {
+/// The map's move of what `later` was computed from, where `earlier` was computed from the same without it. Null: none.
+const Event* moved_for(const Operand& earlier, const Operand& later) {
   const Event* origin = placement_of(earlier.provenance);
   const Event* moved = placement_of(later.provenance);
   if (!is_result(earlier) || !is_result(later) || origin == nullptr || origin->sequence == 0 || moved == nullptr ||
@@ -56,22 +56,21 @@ std::optional<Hypothesis> joined_with_earlier(const Context& context) {
   if (!is_outside(context)) return std::nullopt;
   for (const Operand& later : context.operands()) {
     const Operand* earlier = context.partner_of(later);
-    const Event* moved = earlier == nullptr ? nullptr : moved_between(*earlier, later);
+    const Event* moved = earlier == nullptr ? nullptr : moved_for(*earlier, later);
     if (moved == nullptr || is_generation_state(*earlier) || is_generation_state(later)) continue;
     Hypothesis found(code::kSingleDeviceAssumption);
     found.origin = moved;
     found.operands = {context.index_of(*earlier), context.index_of(later)};
-    found.add_evidence(45, {"{name} and {other} were computed from one tensor, which was on {device}; between them the "
-                            "map moved what the model computes on to {other_device}{at}.",
+    found.add_evidence(45, {"{name} and {other} were computed from one tensor, which was on {device}; for {other} the "
+                            "device map moved the model's activations to {other_device}{at}.",
                             {{"name", name_of(*earlier)},
                              {"device", earlier->device.str()},
                              {"other", name_of(later)},
                              {"other_device", later.device.str()},
                              {"at", at_text(*moved)}}});
     if (context.any_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
-    found.title = {
-        "{other} comes from a part of the model on {other_device}, {name} was computed on {device} before it",
-        pair_of(*earlier, later)};
+    found.title = {"{other} comes from a part of the model on {other_device}; {name} was computed on {device}",
+                   pair_of(*earlier, later)};
     found.propose(
         move_at_use(context, smaller_of(*earlier, later), &smaller_of(*earlier, later) == earlier ? later : *earlier));
     return found;

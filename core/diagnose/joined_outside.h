@@ -11,7 +11,7 @@ namespace devsan::diagnose {
 std::optional<Hypothesis> joined_outside(const Context& context);
 
 /// A result of a part of the model that the map has on another GPU is joined with one that was computed from the same
-/// tensor before the model's hook moved it on: features of several layers.
+/// tensor where that is: features of several layers.
 std::optional<Hypothesis> joined_with_earlier(const Context& context);
 
 /// That accelerate's hook brought a result of the model back, by `back`.

@@ -82,8 +82,9 @@ bool wraps_host_memory(const model::Event& event) {
 }
 
 bool fills_with_constant(const model::Event& event) {
-  static constexpr std::string_view kFactories[] = {
-      "aten::zeros", "aten::ones", "aten::full", "aten::eye", "aten::zeros_like", "aten::ones_like", "aten::full_like"};
+  static constexpr std::string_view kFactories[] = {"aten::zeros",      "aten::ones",      "aten::full",
+                                                    "aten::zeros_like", "aten::ones_like", "aten::full_like",
+                                                    "aten::new_zeros",  "aten::new_ones",  "aten::new_full"};
   return event.kind == model::EventKind::kMade && event.owner.is(model::owners::kProgram) &&
          std::find(std::begin(kFactories), std::end(kFactories), event.op) != std::end(kFactories);
 }

@@ -25,8 +25,8 @@ const model::Event* moved_after_copy(const model::Operand& copy, const model::Op
 /// Whether it made a tensor over memory of the host: from_numpy, frombuffer.
 bool wraps_host_memory(const model::Event& event);
 
-/// Whether a factory of the program filled a tensor with one value: the first state of a recurrent network, a mask. Data
-/// is not made so.
+/// Whether a factory of the program filled a tensor with one value, which is rarely data: the first state of a recurrent
+/// network, a mask.
 bool fills_with_constant(const model::Event& event);
 
 /// Whether it took a tensor from an accelerator to the host: someone wanted it there.

@@ -40,7 +40,7 @@ class Placing:
         placed: called with each model that is placed.
         times: how often that was.
         whole: the class of a model that was moved and is one block; "" where none was.
-        made_whole: whether a model of several was made on a GPU.
+        made_whole: whether a model of several blocks was created on a GPU.
     """
 
     def __init__(self, device_map: Mapping[str, Device] | None, on_first: bool) -> None:
@@ -54,7 +54,7 @@ class Placing:
         self.made_whole = False
 
     def begin(self, patches: Patches) -> None:
-        """Watches ``Module.to`` and ``Module.cuda``."""
+        """Watches ``Module.to`` and ``Module.cuda``, and models that are created on a GPU."""
         import torch
 
         if self._on_first:
@@ -104,7 +104,8 @@ class Placing:
         return dispatch_model(module, device_map=self._map)
 
     def _place_made(self, model: Any) -> None:
-        if model in self._by_program:
+        parts = list(model.modules())  # a wrapper around a model that has been placed is none that was made
+        if any(part in self._by_program or getattr(part, "hf_device_map", None) for part in parts):
             return
         self.made_whole = self.made_whole or _is_divided(model)
         self._move(model, lambda: model, lambda: model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import time
@@ -118,7 +119,8 @@ def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
         notice(message("interrupted; no file was changed"))
         found.seconds = time.monotonic() - start
         if found.trials:
-            _show(result_of(found, _without_own(words), job.folder), own, asked.options.lang)
+            with contextlib.suppress(KeyboardInterrupt):  # the second one
+                _show(result_of(found, _without_own(words), job.folder), own, asked.options.lang)
         return EXIT_INTERRUPTED
     finally:
         progress.close()

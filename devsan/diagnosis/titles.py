@@ -62,7 +62,7 @@ def title_of(sentence: Sentence, op: str | None, devices: Sequence[str], frame: 
         template = "Triton cannot reach the tensor behind pointer argument {index} from the current device"
         return message(template, index=figures["index"])
     if sentence.kind is Kind.LOAD:
-        template = "the tensors of the checkpoint go to cuda:{gpu}, this process has {gpus}"
+        template = "the checkpoint's tensors go to cuda:{gpu}, but this process has {gpus}"
         return message(template, gpu=figures["gpu"], gpus=_gpus(int(figures["count"])))
     if sentence.kind is Kind.GROUP:
         return message("the process group does not accept these devices")

@@ -30,7 +30,7 @@ def result_of(found: Search, command: Sequence[str], directory: str) -> FixResul
     """Returns the result of ``found``.
 
     Args:
-        found: a search that has ended.
+        found: a search that has ended, or was stopped.
         command: what was to be fixed, as it was typed.
         directory: where it ran.
     """

@@ -81,7 +81,8 @@ class Outcome:
         if first is None or not first["stack"]:
             return first
         line = _line(first)
-        return next((each for each in self.of_job if each["stack"] and _line(each) == line), first)
+        together = (each for each in self.of_job if each["stack"] and each["rank"] == first["rank"])
+        return next((each for each in together if _line(each) == line), first)
 
     @property
     def failure(self) -> str:

@@ -33,7 +33,7 @@ def without_passing(told: Outcome, failing: Outcome) -> Outcome:
             first = finding if passed == 0 else {**ends, "also_at": finding["also_at"][passed:]}
             others = [each for each in told.findings[:number] if each["rank"] != ends["rank"]]
             return replace(told, findings=[*others, first, *told.findings[number + 1 :]])
-    return replace(told, findings=[ends, *told.findings])  # on one device it meets: a generator and its tensor
+    return replace(told, findings=[ends, *told.findings])  # the policy lets it pass: a generator and its tensor
 
 
 def _sites(finding: Mapping[str, Any]) -> list[tuple[Any, ...]]:

@@ -101,9 +101,8 @@ def judged(
         return laboratory.run(sources, fresh=fresh, calls=True)
 
     comparison = reference.judge(outcome, with_calls)
-    altered = next((change.alters for change in changes if change.alters), "") if comparison.difference else ""
-    if altered == COPIES and comparison.differs != "state":
-        altered = ""
+    alters = [change.alters for change in changes if change.alters and comparison.difference]
+    altered = next((each for each in alters if each != COPIES or comparison.differs == "state"), "")
     if altered:
         comparison = reference.altered(sources).judge(outcome, with_calls)
     if comparison.impossible:
@@ -113,7 +112,7 @@ def judged(
         if not any(outcome.peaks.values()):
             comparison = Comparison(comparison.compared, message("nothing is left on a GPU"))
         elif left and not outcome.weights_from(_LEAST) and set(left) >= set(reference.first.weights):
-            comparison = Comparison(comparison.compared, message("nothing of the model is left on a GPU"))
+            comparison = Comparison(comparison.compared, message("no part of the model is left on a GPU"))
     return Trial(changes, outcome, comparison, "verified" if comparison.equal else "rejected", left, altered)
 
 

@@ -165,8 +165,8 @@ def _bring_modules() -> None:
 
 
 def _load_from_any_gpu(all_to_first: bool) -> None:
-    """A checkpoint of a GPU that this process does not have is read to the first one; so is that of any where all are
-    one."""
+    """A checkpoint of a GPU that this process does not have is read to the first one; where all GPUs are one, so is
+    every checkpoint."""
     import torch
 
     def to_first(storage: Any, location: str) -> Any:

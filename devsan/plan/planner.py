@@ -34,7 +34,8 @@ _LONG = 60.0
 _FEW_STEPS = "that took {seconds} s, and so will each further rehearsal: two or three steps of the program are enough"
 
 _MADE_WHOLE = (
-    "the program makes the whole model on cuda:0, which it does not fit, before a map can divide it: make it on the CPU"
+    "the program creates the whole model on cuda:0, where it does not fit, before a device map can divide it; "
+    "create it on the CPU"
 )
 
 

@@ -63,6 +63,6 @@ def test_a_fix_that_takes_the_whole_model_from_the_gpus_is_rejected():
     reference: Any = Mock(first=first, judge=lambda *_: Comparison({"loss": 2}))
     moved = judged(Mock(), reference, (), outcome(model("cpu"), model("cpu"), ran_on="cpu", cuda0=16))
     assert moved.status == "rejected" and moved.comparison is not None
-    assert moved.comparison.difference == "nothing of the model is left on a GPU"
+    assert moved.comparison.difference == "no part of the model is left on a GPU"
     kept = judged(Mock(), reference, (), outcome(model("cuda:0"), model("cuda:0"), cuda0=512))
     assert kept.status == "verified" and kept.vacated == ("cuda:1",)

@@ -93,8 +93,16 @@ def test_a_model_that_is_made_on_its_gpu_is_placed(tmp_path: Path, default: str)
 def test_a_model_that_does_not_fit_where_it_is_made_has_no_map(tmp_path: Path) -> None:
     done = made_on_gpu(tmp_path, IN_CONTEXT, INFER, "500MiB")
     found = json.loads(done.stdout)
-    assert done.returncode == 1 and "make it on the CPU" in found["planned"]["reason"]
+    assert done.returncode == 1 and "create it on the CPU" in found["planned"]["reason"]
     assert not found["levers"]
+
+
+def test_a_model_that_is_wrapped_once_it_is_placed_was_not_made_there(tmp_path: Path) -> None:
+    wrapped = 'model = nn.Sequential(Model().to("cuda"))\nloss = nn.MSELoss()'
+    done = made_on_gpu(tmp_path, wrapped, INFER, "500MiB")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert "embed" in found["planned"]["placement"]["device_map"] and found["planned"]["fits"]
 
 
 def test_training_is_planned_for_gradients_and_optimizer_state(tmp_path: Path) -> None:

@@ -29,12 +29,16 @@ bool counts_all_nodes(const model::Process& process) {
          process.local_rank < process.device_count;
 }
 
-/// What the program gives torch.load for `map_location`; none where the checkpoint says where its tensors go.
+/// The one device that the program gives torch.load for `map_location`; none where the checkpoint says where its tensors
+/// go, or a table or a function does.
 std::optional<std::string> asked_location(const Context& context) {
   for (const model::Frame& frame : context.failure().frames) {
     if (!frame.package.empty()) continue;
     auto location = keyword_argument(frame.source, "map_location");
-    return location && *location != "None" ? location : std::nullopt;
+    if (!location || *location == "None" || location->starts_with("{") || location->starts_with("lambda")) {
+      return std::nullopt;
+    }
+    return location;
   }
   return std::nullopt;
 }
@@ -104,11 +108,13 @@ std::optional<Hypothesis> by_sentence(const Context& context) {
       return found;
     case SentenceKind::kLoad:
       if (const auto location = asked_location(context)) {
-        found.add_evidence(88, {"`map_location` is {value}, a GPU that is not there: the process sees {n} GPU.",
-                                "`map_location` is {value}, a GPU that is not there: the process sees {n} GPUs.",
-                                process.device_count,
-                                {{"value", quoted(*location)}}});
-        found.title = "a checkpoint is read to a GPU that this process does not have";
+        found.add_evidence(
+            88, {"`map_location` is {value}, which leads to a GPU that is not there: the process sees {n} GPU.",
+                 "`map_location` is {value}, which leads to a GPU that is not there: the process sees "
+                 "{n} GPUs.",
+                 process.device_count,
+                 {{"value", quoted(*location)}}});
+        found.title = "a checkpoint is loaded onto a GPU that this process does not have";
         found.propose(FixKind::kConfiguration, kAnotherGpu);
         return found;
       }

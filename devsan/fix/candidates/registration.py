@@ -71,7 +71,8 @@ def _filled(statement: ast.stmt) -> str:
     """The name in ``self.name.append(...)`` and ``self.name[key] = ...``; "" for another statement."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
-        return own_attribute(function.value) if isinstance(function, ast.Attribute) else ""
+        fills = isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert", "update")
+        return own_attribute(function.value) if fills else ""  # type: ignore[attr-defined]
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     return own_attribute(target.value) if isinstance(target, ast.Subscript) else ""
 

@@ -220,11 +220,15 @@ def _kept_behind(
     if stepping is None or not isinstance(stepping.func, ast.Attribute):
         return
     name, kind = source.segment(stepping.func.value), source.class_around(stepping)
+    found: dict[ast.Assign, None] = {}
     for move in moves:
-        for each in ast.walk(source.function_around(move)):
-            kept = isinstance(each, ast.Assign) and name in [source.segment(target) for target in each.targets]
-            if kept and each.lineno > move.lineno and source.class_around(move) is kind:  # type: ignore[attr-defined]
-                yield name, each  # type: ignore[misc]
+        function = source.function_around(move)
+        for each in ast.walk(function) if source.class_around(move) is kind else ():
+            if not isinstance(each, ast.Assign) or not isinstance(each.value, ast.Name) or each.lineno <= move.lineno:
+                continue
+            if each.value.id in positional(function) and name in map(source.segment, each.targets):
+                found[each] = None
+    yield from ((name, each) for each in found)
 
 
 def _last_of_methods(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import moved
+from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, source_of
 from devsan.fix.origins import operand_at
@@ -64,7 +65,9 @@ def _selects_on_host(source: Source, node: ast.AST) -> bool:
     around = source.parents.get(node)
     parent = source.parents.get(around) if isinstance(around, ast.Subscript) and around.slice is node else None
     call = source.parents.get(parent) if parent is not None else None
-    return isinstance(call, ast.Call) and moved(call) is around
+    to = " ".join(source.segment(each) for each in call.args) if isinstance(call, ast.Call) else ""
+    to_gpu = isinstance(call, ast.Call) and moved(call) is around and function_name(call) != "cpu"
+    return to_gpu and not re.search(r"cpu|torch\.\w+\d|dtype", to)
 
 
 def _joined(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:

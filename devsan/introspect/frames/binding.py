@@ -145,7 +145,8 @@ def _filled_before(callee: Frame, caller: Frame, slots: list[Expression]) -> int
     if type(function) is functools.partial:  # accelerate's hooks are partial(new_forward, module)
         return len(function.args)
     owner = callee.scope.locals.get(names[0], MISSING)
-    is_method = is_module(owner) and callee.code.co_name == "forward"  # by whatever name
+    own = getattr(type(owner), "forward", None) if is_module(owner) else None  # whatever it calls its object
+    is_method = getattr(own, "__code__", None) is callee.code
     if names[0] not in ("self", "cls", "ctx") and not is_method:
         return 0
     if not slots:

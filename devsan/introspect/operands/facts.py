@@ -140,8 +140,9 @@ class Operands:
 
     def _of_sum(self, operand: core.Operand) -> str:
         """What Python's ``sum`` has added up so far, as the program's line writes it; "" for anything else."""
-        node = self.frames[self.place].node
-        is_sum = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "sum"
+        frame = self.frames[self.place] if 0 <= self.place < len(self.frames) else None
+        node = frame.node if frame is not None else None
+        is_sum = isinstance(node, ast.Call) and frame is not None and frame.scope.value(node.func) is sum
         return "sum(...)" if is_sum and operand.role == "self" else ""
 
     def _as_given(self, operand: core.Operand, tracked: Tracked) -> None:

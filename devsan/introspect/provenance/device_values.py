@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from devsan import core
 from devsan.diagnostics.torch_names import MOVES
 from devsan.introspect.frames.only_calls import given_at_only_call, only_call
-from devsan.introspect.frames.scopes import Spot, spot_in
+from devsan.introspect.frames.scopes import Spot, function_of, spot_in
 from devsan.introspect.source.parsing import parse_expression
-from devsan.introspect.source.sources import bindings_in, functions_in, tree_at
+from devsan.introspect.source.sources import bindings_in, functions_in, parts_of, tree_at
 from devsan.introspect.source.statements import call_at, said_by, stands_for_many
 
 _DEEPEST = 8
@@ -221,20 +221,39 @@ def _of_tensor(node: ast.expr | None, spot: Spot) -> _Given | None:
     return _Given(made_on, spot) if made_on is not None else None
 
 
-def _made_on(node: ast.AST, spot: Spot, left: int) -> ast.expr | None:
-    """The device on which the function itself made the tensor that ``node`` is computed from; None if another did."""
+def _made_on(node: ast.AST | None, spot: Spot, left: int) -> ast.expr | None:
+    """The device on which the function itself made the tensor that ``node`` is computed from; None where that is not
+    sure: of several tensors only one that all agree with."""
+    if node is None or left <= 0:
+        return None
+    if isinstance(node, ast.Name):
+        assigned = spot.last_given(node.id)
+        if assigned is None or assigned[1]:
+            return None
+        return _made_on(assigned[0], spot.before(assigned[0]), left - 1)
+    if isinstance(node, ast.Subscript):
+        return _made_on(node.value, spot, left - 1)
     if isinstance(node, ast.Call):
         said = said_by(node)
         if said.is_factory and not said.peer:
             return next((word.value for word in node.keywords if word.arg == "device"), None)
-        if said.call in MOVES:
-            return None
-    if not isinstance(node, ast.Name):
-        read = [each for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Call)) and each is not node]
-        found = (_made_on(each, spot, left - 1) for each in read if left)
-        return next((each for each in found if each is not None), None)
-    assigned = spot.last_given(node.id) if left else None
-    return _made_on(assigned[0], spot.before(assigned[0]), left - 1) if assigned is not None else None
+        method = node.func if isinstance(node.func, ast.Attribute) else None
+        if said.call in MOVES or method is None or spot.is_namespace(method.value):
+            given = _given_to_own(node, spot)
+            return _made_on(given, spot, left - 1) if given is not None and said.call not in MOVES else None
+        return _made_on(method.value, spot, left - 1)
+    read = [each for each in parts_of(node) if each is not None and not isinstance(each, ast.Constant)]
+    found = [_made_on(each, spot, left - 1) for each in read]
+    first = found[0] if found else None
+    same = first is not None and all(each is not None and ast.dump(each) == ast.dump(first) for each in found)
+    return first if same else None
+
+
+def _given_to_own(call: ast.Call, spot: Spot) -> ast.expr | None:
+    """The only tensor that a function of the program's is given, by which alone it can say where its result is."""
+    named = [each for each in call.args if isinstance(each, ast.Name) and each.id not in ("self", "cls")]
+    own = function_of(call, spot) is not None
+    return named[0] if own and len(named) == 1 else None
 
 
 def _is_of_tensor(node: ast.expr | None) -> bool:

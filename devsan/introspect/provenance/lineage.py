@@ -209,9 +209,10 @@ class Lineage:
         given_by = [each for each in stores_of(node, spot) if not isinstance(each[1], ast.Constant)]
         # `self.x = self.x.to(device)` says where it is since: one that is elsewhere is from before.
         first = [each for each in given_by if not _mentions(each[1], own)]
-        if len(given_by) > 1 and package_of(given_by[0][0].file):
+        stores = first or given_by
+        if len(stores) > 1 and any(package_of(method.file) for method, _ in stores):
             return []  # of a library's methods only some have run
-        for method, value in first or given_by:
+        for method, value in stores:
             if self._computed is None:
                 self._computed = (value, method)
             found = self._trace(value, method.before(value), left)

@@ -103,6 +103,43 @@ PROGRAMS = {
         "",
         "",
     ),
+    "a tensor that the function makes": (
+        """
+        def main(model):
+            places = torch.arange(3, device=model.weight.device)
+            apart = places[:, None] - places[None, :]
+            return torch.zeros_like(apart, device=apart.device)
+        """,
+        "model.weight.device",
+        "places = torch",
+    ),
+    "a tensor that was moved since": (
+        """
+        def main(model):
+            apart = torch.zeros(3, device="cuda:0").to(model.weight.device) * 2
+            return torch.zeros_like(apart, device=apart.device)
+        """,
+        "",
+        "",
+    ),
+    "what a model computes of a tensor": (
+        """
+        def main(model):
+            apart = model(torch.zeros(3, device="cuda:1")) + torch.zeros(3, device="cuda:1")
+            return torch.zeros_like(apart, device=apart.device)
+        """,
+        "",
+        "",
+    ),
+    "a tensor and its indices": (
+        """
+        def main(model):
+            apart = model.weight[torch.arange(2, device="cpu")]
+            return torch.zeros_like(apart, device=apart.device)
+        """,
+        "",
+        "",
+    ),
     "a default where several calls are": (
         """
         class Tables:
