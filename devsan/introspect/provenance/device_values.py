@@ -237,11 +237,10 @@ def _made_on(node: ast.AST | None, spot: Spot, left: int) -> ast.expr | None:
         said = said_by(node)
         if said.is_factory and not said.peer:
             return next((word.value for word in node.keywords if word.arg == "device"), None)
-        method = node.func if isinstance(node.func, ast.Attribute) else None
-        if said.call in MOVES or method is None or spot.is_namespace(method.value):
-            given = _given_to_own(node, spot)
-            return _made_on(given, spot, left - 1) if given is not None and said.call not in MOVES else None
-        return _made_on(method.value, spot, left - 1)
+        if said.call in MOVES:
+            return None
+        of_tensor = isinstance(node.func, ast.Attribute) and not spot.is_namespace(node.func.value)
+        return _made_on(node.func.value if of_tensor else _given_to_own(node, spot), spot, left - 1)  # type: ignore[attr-defined]
     read = [each for each in parts_of(node) if each is not None and not isinstance(each, ast.Constant)]
     found = [_made_on(each, spot, left - 1) for each in read]
     first = found[0] if found else None
