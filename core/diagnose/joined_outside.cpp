@@ -58,6 +58,7 @@ std::optional<Hypothesis> joined_with_earlier(const Context& context) {
     const Operand* earlier = context.partner_of(later);
     const Event* moved = earlier == nullptr ? nullptr : moved_for(*earlier, later);
     if (moved == nullptr || is_generation_state(*earlier) || is_generation_state(later)) continue;
+    const Operand& small = smaller_of(*earlier, later);
     Hypothesis found(code::kSingleDeviceAssumption);
     found.origin = moved;
     found.operands = {context.index_of(*earlier), context.index_of(later)};
@@ -71,8 +72,7 @@ std::optional<Hypothesis> joined_with_earlier(const Context& context) {
     if (context.any_spans_gpus()) found.add_evidence(25, "The model spans several GPUs, so it has no single device.");
     found.title = {"{other} comes from a part of the model on {other_device}; {name} was computed on {device}",
                    pair_of(*earlier, later)};
-    found.propose(
-        move_at_use(context, smaller_of(*earlier, later), &smaller_of(*earlier, later) == earlier ? later : *earlier));
+    found.propose(move_at_use(context, small, &small == earlier ? later : *earlier));
     return found;
   }
   return std::nullopt;

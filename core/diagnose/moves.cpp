@@ -81,12 +81,14 @@ bool wraps_host_memory(const model::Event& event) {
   return event.op == "aten::from_numpy" || event.op == "aten::frombuffer";
 }
 
-bool fills_with_constant(const model::Event& event) {
+bool came_with_data(const Operand& operand, const model::Event* placed) {
   static constexpr std::string_view kFactories[] = {"aten::zeros",      "aten::ones",      "aten::full",
                                                     "aten::zeros_like", "aten::ones_like", "aten::full_like",
                                                     "aten::new_zeros",  "aten::new_ones",  "aten::new_full"};
-  return event.kind == model::EventKind::kMade && event.owner.is(model::owners::kProgram) &&
-         std::find(std::begin(kFactories), std::end(kFactories), event.op) != std::end(kFactories);
+  const bool is_filled = placed != nullptr && placed->kind == model::EventKind::kMade &&
+                         placed->owner.is(model::owners::kProgram) &&
+                         std::find(std::begin(kFactories), std::end(kFactories), placed->op) != std::end(kFactories);
+  return operand.kind == OperandKind::kInput && !is_filled;
 }
 
 bool is_brought_to_host(const model::Event& event) {

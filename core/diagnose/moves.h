@@ -25,9 +25,10 @@ const model::Event* moved_after_copy(const model::Operand& copy, const model::Op
 /// Whether it made a tensor over memory of the host: from_numpy, frombuffer.
 bool wraps_host_memory(const model::Event& event);
 
-/// Whether a factory of the program filled a tensor with one value, which is rarely data: the first state of a recurrent
-/// network, a mask.
-bool fills_with_constant(const model::Event& event);
+/// Whether an operand is an input that came with the data. What a factory of the program filled with one value is rarely
+/// data: the first state of a recurrent network, a mask.
+/// @param placed what placed it; null where that is not known
+bool came_with_data(const model::Operand& operand, const model::Event* placed);
 
 /// Whether it took a tensor from an accelerator to the host: someone wanted it there.
 bool is_brought_to_host(const model::Event& event);

@@ -41,7 +41,7 @@ def finding(script: Path) -> dict[str, Any]:
     site = {"file": "train.py", "path": str(script), "line": 2, "column": 5}
     return {"code": "DV000", "name": "undecided", "severity": "warning", "confidence": "possible", "sites": [site],
             "candidates": [{"code": "DV104", "name": "reduction-boundary"}], "evidence": [SEEN, "DV101: x"],
-            "fixes": [], "naive_fix": "", "headline": "operands differ", "sentence": "torch's words"}  # fmt: skip
+            "fixes": [], "naive_fix": "", "headline": "operands differ", "sentence": "torch's words", "stack": []}  # fmt: skip
 
 
 def change(path: Path, before: str, after: str, line: int, column: int, code: str = "", kind: str = "") -> Change:

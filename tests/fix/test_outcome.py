@@ -32,6 +32,7 @@ def failed_at(*frames: tuple[str, int, str]) -> Outcome:
         "stack": stack,
         "operands": [],
         "also_at": [],
+        "rank": "",
     }
     return Outcome(1, False, [finding], {}, {}, [], 1.0)
 
@@ -112,7 +113,7 @@ def test_what_the_ranks_show_together_is_reported(tmp_path: Path) -> None:
     for file in (own, other):
         file.touch()
     failed = failed_at((str(own), 3, ""))
-    here, elsewhere = ({"stack": [{"path": str(path), "line": 3}]} for path in (own, other))
+    here, elsewhere = ({"stack": [{"path": str(path), "line": 3}], "rank": ""} for path in (own, other))
     assert replace(failed, of_job=[elsewhere, here]).reported is here
     assert replace(failed, of_job=[elsewhere]).reported is failed.findings[0]
     assert replace(failed, findings=[]).reported is None

@@ -82,7 +82,7 @@ std::optional<Hypothesis> fresh_tensor(const Context& context) {
     // The gradient that a backward returned was made by it, though its frame is gone.
     const bool returned =
         context.failure().kind == model::SentenceKind::kGradient && Context::in_function(*made, "backward");
-    const bool is_data = operand.kind == OperandKind::kInput && !fills_with_constant(*made);
+    const bool is_data = came_with_data(operand, made);
     const bool here = returned || built || (kept ? context.in_failing_call(*made) : context.made_for_use(*made));
     if (here) {
       found.add_evidence(20, built ? "The module that holds it is built in the call that failed, for this use."

@@ -125,7 +125,7 @@ void tell_why(const Context& context, const Pair& pair, Hypothesis& found) {
     found.add_evidence(65, {"{name} is {path}, kept on the CPU by an object that is not a module: moving the model "
                             "does not move it.",
                             {{"name", name}, {"path", quoted(operand.kept_as)}}});
-  } else if (operand.kind == OperandKind::kInput && (placed == nullptr || !fills_with_constant(*placed))) {
+  } else if (came_with_data(operand, placed)) {
     if (operand.copies.empty()) {
       found.add_evidence(70, {"{name} came with the data, and nothing has moved it from the CPU.", {{"name", name}}});
     } else {
@@ -202,9 +202,7 @@ void propose_moves(const Context& context, const Pair& pair, bool told, Hypothes
     found.propose(FixKind::kCreationSite, {"leave {name} on {other_device}{at}, without the move to the CPU",
                                            {{"name", name}, {"other_device", partner.device.str()}, {"at", at}}});
   } else {
-    const bool is_data = placed == nullptr ||
-                         (operand.kind == OperandKind::kInput ? !fills_with_constant(*placed) : !is_constant(*placed));
-    if (operand.copies.empty() && !is_data) {
+    if (operand.copies.empty() && placed != nullptr && is_constant(*placed) && !came_with_data(operand, placed)) {
       found.propose(create_with(context, operand, *placed, partner));
     } else if (snapshot == nullptr && operand.moved_part.empty() && context.failure().kind != SentenceKind::kGradient &&
                !move_before_call(context, operand, partner)) {

@@ -57,10 +57,9 @@ def _within(source: Source, node: ast.expr, doubt: int) -> Iterator[Change]:
                 yield replace(change, edits=(source.replace(node, after),))
         return
     if isinstance(node, ast.Constant):
-        again = _constant(node)
-        if again:
-            said = message("take a GPU that is there: {device}", device=again.strip('"'))
-            yield Change(said, "use_site", (source.replace(node, again),), doubt=doubt)
+        first = _constant(node)
+        if first:
+            yield _there(source, node, first, doubt)
         return
     number, text = node, "{}"
     if isinstance(node, ast.JoinedStr):
@@ -79,9 +78,12 @@ def _within(source: Source, node: ast.expr, doubt: int) -> Iterator[Change]:
         said = message("count GPUs from 0: {device}", device=first)
         yield Change(said, "creation_site", (source.replace(node, first),), doubt=doubt - 1)
     whole = f"({written})" if isinstance(number, ast.BinOp) else written
-    after = text.format(f"{whole} % {_COUNT}")
-    said = message("take a GPU that is there: {device}", device=after)
-    yield Change(said, "use_site", (source.replace(node, after),), doubt=doubt)
+    yield _there(source, node, text.format(f"{whole} % {_COUNT}"), doubt)
+
+
+def _there(source: Source, node: ast.expr, after: str, doubt: int) -> Change:
+    said = message("take a GPU that is there: {device}", device=after.strip('"'))
+    return Change(said, "use_site", (source.replace(node, after),), doubt=doubt)
 
 
 def _is_next(number: ast.expr) -> TypeGuard[ast.BinOp]:

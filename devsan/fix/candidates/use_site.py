@@ -17,6 +17,7 @@ from devsan.fix.scope import HOST, LITERAL, devices, is_left_out
 _DOUBT = 22
 _TO_WHAT_IS_WRITTEN = 9
 _SELECTS = 10
+_NO_GPU = re.compile(r"cpu|torch\.\w+\d|dtype")  # another argument of `to`
 _ARGUMENT = 24
 _JOINED = 14
 _MODEL = 12  # a model that has been placed on GPUs stays where it is
@@ -63,11 +64,12 @@ def _operand(
 def _selects_on_host(source: Source, node: ast.AST) -> bool:
     """Whether ``node`` is the index of what is moved at once: the table of ``table[index].to(device)`` is to stay."""
     around = source.parents.get(node)
-    parent = source.parents.get(around) if isinstance(around, ast.Subscript) and around.slice is node else None
-    call = source.parents.get(parent) if parent is not None else None
-    to = " ".join(source.segment(each) for each in call.args) if isinstance(call, ast.Call) else ""
-    to_gpu = isinstance(call, ast.Call) and moved(call) is around and function_name(call) != "cpu"
-    return to_gpu and not re.search(r"cpu|torch\.\w+\d|dtype", to)
+    if not isinstance(around, ast.Subscript) or around.slice is not node:
+        return False
+    call = source.parents.get(source.parents[around])  # of the method that is read from it
+    if not isinstance(call, ast.Call) or moved(call) is not around or function_name(call) == "cpu":
+        return False
+    return not any(_NO_GPU.search(source.segment(each)) for each in call.args)
 
 
 def _joined(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:

@@ -37,7 +37,7 @@ class Operands:
     """Describes the operands of one failure.
 
     Args:
-        reader: reads their reader.
+        reader: reads the records.
         registry: of the program's models.
         models: the core's Models, in the registry's order.
         optimizers: living ones that may keep an operand.
@@ -49,8 +49,7 @@ class Operands:
         self, reader: ProvenanceReader, registry: Registry, models: Sequence[core.Model], optimizers: Sequence[Any],
         frames: Sequence[Frame], place: int,
     ) -> None:  # fmt: skip
-        self.reader, self.registry, self.models = reader, registry, models
-        self.optimizers, self.frames, self.place = optimizers, frames, place
+        self.registry, self.optimizers, self.frames, self.place = registry, optimizers, frames, place
         self.kinds = Kinds(registry, optimizers, frames, ())
         self.homes = Homes(registry, frames, place)
         self.origins = Origins(reader, registry, models, optimizers, frames, self.kinds)
@@ -134,7 +133,7 @@ class Operands:
         if at is None:  # the operator's own word for it says nothing
             operand.name = operand.kept_as or self._of_sum(operand)
         self._as_given(operand, tracked)
-        if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.models:
+        if kind == "INPUT" and operand.provenance and operand.provenance[0].followed and self.origins.models:
             operand.kind = core.OperandKind.TEMPORARY  # handed on; what a module made of it
         return operand
 
