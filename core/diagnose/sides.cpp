@@ -6,6 +6,8 @@
 #include "diagnose/handed_on.h"
 #include "diagnose/moves.h"
 #include "diagnose/predicates.h"
+#include "diagnose/results.h"
+#include "diagnose/said_device.h"
 #include "diagnose/source_text.h"
 
 namespace devsan::diagnose {
@@ -14,41 +16,7 @@ using model::DeviceSource;
 using model::Event;
 using model::Operand;
 
-bool is_of_metric(const Context& context, const Operand& operand) {
-  if (operand.kind != model::OperandKind::kBuffer || context.model() == nullptr) return false;
-  const auto& modules = context.model()->modules;
-  return std::all_of(modules.begin(), modules.end(), [](const model::Module& module) {
-    return std::all_of(module.tensors.begin(), module.tensors.end(), [](const auto& each) { return each.is_buffer; });
-  });
-}
-
-bool is_of_replica(const Event* placed) {
-  return placed != nullptr && (placed->owner.mechanism == "scatter" || placed->owner.mechanism == "replicate");
-}
-
 namespace {
-
-constexpr int kWeightOfTable = 30;
-
-/// How much it weighs that the device of `placed` was said in this way: one value that stands for "the device".
-int weight_of(const Event& placed) {
-  const bool own = placed.owner.is(model::owners::kProgram) || !placed.owner.is_known();
-  if (placed.kind == model::EventKind::kLoaded) return placed.owner.is("torch.load") ? 65 : 0;  // by its map_location
-  if (is_deep_copy(placed)) return 65;
-  if (is_of_replica(&placed)) return 0;                 // each on its own GPU
-  if (placed.owner.is(model::owners::kPeft)) return 0;  // an adapter, where its layer is
-  switch (source_of(placed)) {
-    case DeviceSource::kScalar:
-      return 50;
-    case DeviceSource::kLiteral:
-    case DeviceSource::kCurrent:
-      return own ? 30 : 10;
-    case DeviceSource::kPeer:  // another tensor's, which is as much one value where a part of the model is met
-      return own ? 12 : 0;
-    default:
-      return 0;
-  }
-}
 
 /// The move by which a library left what one of its objects holds on another GPU: a schedule's table. Null: none.
 const Event* left_by_library(const Operand& operand) {
@@ -99,6 +67,11 @@ bool is_by_table(const Event* placed) {
   return placed != nullptr && source_of(*placed) == DeviceSource::kMap && placed->owner.is(model::owners::kProgram);
 }
 
+bool are_results(const Context& context, const Sides& sides) {
+  return part_of_result(*sides.culprit) != nullptr && part_of_result(*sides.partner) != nullptr && !context.has_map() &&
+         !combines_results(context);
+}
+
 /// What one table of the program's sent to a GPU meets a weight that another table put on another one: the tables disagree.
 std::optional<Sides> sent_by_tables(const Context& context) {
   const Operand* sent = nullptr;
@@ -115,11 +88,134 @@ std::optional<Sides> sent_by_tables(const Context& context) {
   Sides sides;
   sides.culprit = sent;
   sides.partner = partner;
-  sides.weight = kWeightOfTable;
+  sides.weight = kWeightOfLiteral;
+  sides.are_results = are_results(context, sides);
   return sides;
 }
 
+/// The state of a metric whose device was said, beside `operand`; null without one.
+const Operand* metric_beside(const Context& context, const Operand& operand) {
+  const Operand* found = nullptr;
+  for (const Operand& each : context.operands()) {
+    const Event* placed = placement_of(each.provenance);
+    if (&each != &operand && placed != nullptr && is_of_metric(context, each) && weight_of(*placed) > 0) found = &each;
+  }
+  return found;
+}
+
+/// What came to `weight` by a device of its own: a weight is where the model is meant to be. Null where nothing did, or
+/// the program's own factory made the weight there, and not with a layer that was told its device.
+const Operand* arrived_at(const Context& context, const Operand& weight) {
+  const Event& its = *placement_of(weight.provenance);
+  const bool made_there = its.kind == model::EventKind::kMade && its.op == "aten::" + its.owner.mechanism;
+  if (!is_weight(weight) || made_there || is_of_metric(context, weight)) return nullptr;
+  for (const Operand& operand : context.operands()) {
+    const Event* placed = placement_of(operand.provenance);
+    if (is_weight(operand) || placed == nullptr || operand.device == weight.device) continue;
+    const bool picked = is_by_table(placed) && placed->op != "Module.to";
+    if (weight_of(*placed) != 0 || picked) return &operand;
+  }
+  return nullptr;
+}
+
+/// Whether the partner is rather to blame. See NOTE [Whose device is to blame].
+using Rule = bool (*)(const Context&, Sides&);
+
+/// The one that is alone where it is: a result that has not come along, or what the function that failed made for the
+/// others.
+bool is_outnumbered(const Context& context, Sides& sides) {
+  if (context.outnumbered() != sides.partner) return false;
+  const Event* placed = placement_of(sides.partner->provenance);
+  const bool made_for_others = placed != nullptr && placed->kind == model::EventKind::kMade && weight_of(*placed) > 0 &&
+                               !is_weight(*sides.partner) && context.made_for_use(*placed);
+  return made_for_others || part_of_result(*sides.partner) != nullptr;
+}
+
+/// What learns is where the model is; what an object has kept has to come there.
+bool is_kept_beside_what_learns(const Context& context, Sides& sides) {
+  const Event* learns = placement_of(sides.culprit->provenance);
+  const Event* kept = placement_of(sides.partner->provenance);
+  return sides.culprit->requires_grad && learns != nullptr && learns->op == "Module.to" &&
+         !sides.partner->requires_grad && kept != nullptr && sides.partner->kind == model::OperandKind::kAttribute &&
+         !context.in_failing_call(*kept);
+}
+
+bool is_left_by_library(const Context&, Sides& sides) {
+  sides.left = left_by_library(*sides.culprit) == nullptr ? left_by_library(*sides.partner) : nullptr;
+  if (sides.left != nullptr) sides.weight = kWeightOfMove;
+  return sides.left != nullptr;
+}
+
+/// Of an object whose other members are all elsewhere, the one that is alone is what the object should not have.
+bool is_alone_in_object(const Context&, Sides& sides) {
+  return sides.culprit->member.empty() && sides.partner->member_home == sides.culprit->device &&
+         !sides.partner->member.empty();
+}
+
+/// Of two results the one that nothing is learned from comes to the other: a teacher's to the student's, a reward to
+/// the policy's.
+bool is_learned_from_less(const Context& context, Sides& sides) {
+  const bool results = part_of_result(*sides.culprit) != nullptr && part_of_result(*sides.partner) != nullptr;
+  return results && learns_from(context, *sides.culprit) > learns_from(context, *sides.partner);
+}
+
+/// Of two that a statement joins with others, the one that is where no other is.
+bool is_alone_in_statement(const Context& context, Sides& sides) {
+  return context.alone_in_statement() == sides.partner;
+}
+
+bool is_table(const Context& context, Sides& sides) {
+  sides.is_table = selects_from_table(context, *sides.partner, *sides.culprit);
+  return sides.is_table;
+}
+
+/// One of the two was taken on, and the other was not.
+bool is_left_behind(const Context& context, Sides& sides) {
+  for (const bool is_partner : {true, false}) {
+    const Operand& moved = is_partner ? *sides.culprit : *sides.partner;
+    const Operand& stayed = is_partner ? *sides.partner : *sides.culprit;
+    sides.handed = handed_on(context, moved, stayed);
+    sides.without = sides.handed != nullptr ? nullptr : moved_without(context, moved, stayed);
+    if (sides.onward() == nullptr) continue;
+    sides.weight = kWeightOfMove;
+    return is_partner;
+  }
+  return false;
+}
+
+bool is_given(const Context&, Sides& sides) {
+  const bool explained = sides.left != nullptr || sides.handed != nullptr || sides.without != nullptr;
+  return !explained && is_given_beside(*sides.partner, *sides.culprit);
+}
+
+bool is_number(const Context& context, Sides& sides) {
+  sides.is_number = is_number_for_all(context, *sides.partner, *sides.culprit);
+  return sides.is_number;
+}
+
+/// NOTE [Whose device is to blame] The first to be blamed is the operand whose device was said by one value that stands
+/// for "the device". What else is known of the two may speak for the other one. Each rule is asked of the two as the rule
+/// before it has left them, so that the last one that holds decides: what is surer comes later.
+constexpr Rule kRules[] = {is_outnumbered,
+                           is_kept_beside_what_learns,
+                           is_left_by_library,
+                           is_alone_in_object,
+                           is_learned_from_less,
+                           is_alone_in_statement,
+                           is_table,
+                           is_left_behind,
+                           is_given,
+                           is_number};
+
 }  // namespace
+
+const Event& Sides::placed() const { return *placement_of(culprit->provenance); }
+
+const Event* Sides::other() const { return placement_of(partner->provenance); }
+
+bool Sides::is_chosen() const { return source_of(placed()) == DeviceSource::kMap && !device_text_of(placed()).empty(); }
+
+bool Sides::is_lone_member() const { return !culprit->member.empty() && culprit->member_home == partner->device; }
 
 int learns_from(const Context& context, const Operand& result) {
   return result.requires_grad ? 2 : context.trains_on(result.device) ? 1 : 0;
@@ -127,90 +223,23 @@ int learns_from(const Context& context, const Operand& result) {
 
 std::optional<Sides> sides_of(const Context& context) {
   if (auto sides = sent_by_tables(context)) return sides;
-  const Operand* culprit = nullptr;
-  bool culprit_by_model = false;
-  bool culprit_idle = false;
-  int best = 0;
-  for (const Operand& operand : context.operands()) {
-    const Event* placed = placement_of(operand.provenance);
-    if (placed == nullptr || !operand.device.is_accelerator() || context.is_placed_by_map(operand)) continue;
-    // Of two that weigh the same the one that was sent for nothing to where it was, or that no part of the model
-    // computed, then the one that torch names.
-    const int weight = weight_of(*placed);
-    const bool by_model = placed->op == "Module.to";
-    const bool idle = is_move_without_effect(*placed);
-    const bool rather = idle != culprit_idle           ? idle
-                        : by_model == culprit_by_model ? operand.offending && culprit != nullptr && !culprit->offending
-                                                       : culprit_by_model;
-    if (weight > best || (weight == best && weight > 0 && rather)) {
-      best = weight;
-      culprit = &operand;
-      culprit_by_model = by_model;
-      culprit_idle = idle;
-    }
+  const Operand* heaviest = heaviest_of(context);
+  if (heaviest == nullptr) return std::nullopt;
+  Sides sides;
+  sides.culprit = heaviest;
+  sides.weight = weight_of(*placement_of(heaviest->provenance));
+  if (const Operand* of_metric = metric_beside(context, *heaviest); of_metric != nullptr) {
+    sides.culprit = of_metric;
+    sides.weight = std::max(sides.weight, weight_of(*placement_of(of_metric->provenance)));
   }
-  if (culprit == nullptr) return std::nullopt;
-  for (const Operand& operand : context.operands()) {
-    const Event* placed = placement_of(operand.provenance);
-    if (&operand == culprit || placed == nullptr || !is_of_metric(context, operand) || weight_of(*placed) == 0)
-      continue;
-    culprit = &operand;
-    best = std::max(best, weight_of(*placed));
+  if (const Operand* arrived = arrived_at(context, *sides.culprit); arrived != nullptr) sides.culprit = arrived;
+  sides.partner = context.partner_of(*sides.culprit);
+  if (sides.partner == nullptr) return std::nullopt;
+  for (const Rule is_partner : kRules) {
+    if (is_partner(context, sides)) std::swap(sides.culprit, sides.partner);
   }
-  // A weight is where the model is meant to be: what comes to it by a value of its own is the side to tell of.
-  const Event& its = *placement_of(culprit->provenance);
-  // By the program's own factory, and not with a layer that was told its device.
-  const bool made_there = its.kind == model::EventKind::kMade && its.op == "aten::" + its.owner.mechanism;
-  if (is_weight(*culprit) && !made_there && !is_of_metric(context, *culprit)) {
-    for (const Operand& operand : context.operands()) {
-      const Event* placed = placement_of(operand.provenance);
-      if (is_weight(operand) || placed == nullptr || operand.device == culprit->device) continue;
-      const bool picked = is_by_table(placed) && placed->op != "Module.to";
-      if (weight_of(*placed) == 0 && !picked) continue;
-      culprit = &operand;
-      break;
-    }
-  }
-  const Operand* partner = context.partner_of(*culprit);
-  if (partner == nullptr) return std::nullopt;
-  // Of two results the one that is alone where it is has not come along.
-  if (context.outnumbered() == partner && part_of_result(*partner) != nullptr) std::swap(culprit, partner);
-  // What learns is where the model is; what an object has kept has to come there.
-  const Event* kept = placement_of(partner->provenance);
-  if (culprit->requires_grad && its.op == "Module.to" && !partner->requires_grad && kept != nullptr &&
-      partner->kind == model::OperandKind::kAttribute && !context.in_failing_call(*kept)) {
-    std::swap(culprit, partner);
-  }
-  const Event* left = left_by_library(*culprit) == nullptr ? left_by_library(*partner) : nullptr;
-  if (left != nullptr) {
-    std::swap(culprit, partner);
-    best = 65;
-  }
-  // Of an object whose other members are all elsewhere, the one that is alone is what the object should not have.
-  if (culprit->member.empty() && partner->member_home == culprit->device && !partner->member.empty()) {
-    std::swap(culprit, partner);
-  }
-  // Of two results the one that nothing is learned from comes to the other: a teacher's to the student's, a reward to
-  // the policy's.
-  const bool results = part_of_result(*culprit) != nullptr && part_of_result(*partner) != nullptr;
-  if (results && learns_from(context, *culprit) > learns_from(context, *partner)) std::swap(culprit, partner);
-  // Of two that a statement joins with others, the one that is where no other is.
-  if (context.alone_in_statement() == partner) std::swap(culprit, partner);
-  const bool table = selects_from_table(context, *partner, *culprit);
-  if (table) std::swap(culprit, partner);
-  const Event* handed = handed_on(context, *culprit, *partner);
-  const Event* without = handed != nullptr ? nullptr : moved_without(context, *culprit, *partner);
-  if (handed != nullptr || without != nullptr) {
-    std::swap(culprit, partner);
-    best = 65;
-  } else if (without = moved_without(context, *partner, *culprit); without != nullptr) {
-    best = 65;
-  }
-  const bool explained = left != nullptr || handed != nullptr || without != nullptr;
-  if (!explained && is_given_beside(*partner, *culprit)) std::swap(culprit, partner);
-  const bool number = is_number_for_all(context, *partner, *culprit);
-  if (number) std::swap(culprit, partner);
-  return Sides{culprit, partner, best, left, handed, without, table, number};
+  sides.are_results = are_results(context, sides);
+  return sides;
 }
 
 }  // namespace devsan::diagnose

@@ -22,6 +22,19 @@ struct Sides {
   bool is_table = false;
   /// Whether the culprit is one number that is applied to what is on several GPUs.
   bool is_number = false;
+  /// Whether both are results of parts of the model, which no map has placed.
+  bool are_results = false;
+
+  /// What put the culprit where it is.
+  const model::Event& placed() const;
+  /// What put the partner where it is; null where that is not known.
+  const model::Event* other() const;
+  /// The move that took the partner on, and not the culprit; null where there is none.
+  const model::Event* onward() const { return handed != nullptr ? handed : without; }
+  /// Whether a table or a choice of the program's said the culprit's device.
+  bool is_chosen() const;
+  /// Whether the culprit is the one member of an object whose other members are where the partner is.
+  bool is_lone_member() const;
 };
 
 /// Null where nobody said the device of an operand.
@@ -29,11 +42,5 @@ std::optional<Sides> sides_of(const Context& context);
 
 /// How surely a result is of what the program trains: 2 with a gradient, 1 where an optimizer's parameters are, else 0.
 int learns_from(const Context& context, const model::Operand& result);
-
-/// Whether it is the state of a module without parameters, such as a metric: no part of the model decides where it is.
-bool is_of_metric(const Context& context, const model::Operand& operand);
-
-/// Whether DataParallel put it there: with the input or the weights of a replica, for as long as a call takes.
-bool is_of_replica(const model::Event* placed);
 
 }  // namespace devsan::diagnose

@@ -38,7 +38,7 @@ class ExplainCommand:
         options = parser.read(words)
         options.lang = options.lang or chosen()
         text = " ".join(options.code).strip()
-        if len(text.split()) > 1:
+        if len(text.split()) > 1 or not text.isascii():
             return lambda: _explain(text, options.lang)
         if text and find_code(text) is None and (called := _called(text)):
             return lambda: _tell_of(called, options.lang)
@@ -77,15 +77,20 @@ def _tell_of(codes: list[Code], language: str) -> int:
 
 
 def _called(text: str) -> list[Code]:
-    """Returns the codes in whose name or summary each word of ``text`` begins a word."""
+    """Returns the codes in whose name or summary each word of ``text`` begins a word, or stands if it is Chinese."""
     wanted = text.lower().split()
     found = []
     for code in all_codes().values():
         said = f"{code.name} {' '.join(code.summary.values())}".lower()
         words = _WORD.findall(said)
-        if all(any(word.startswith(each) for word in words) for each in wanted):
+        if all(any(word.startswith(each) for word in words) or _is_chinese_in(each, said) for each in wanted):
             found.append(code)
     return found
+
+
+def _is_chinese_in(word: str, said: str) -> bool:
+    """Whether ``word`` is of a language that writes no spaces between words, and stands in ``said``."""
+    return not word.isascii() and word in said
 
 
 def _list_all(codes: Sequence[Code], language: str) -> int:

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from devsan.cli import program_words
 from devsan.cli.command import Action, Parser, add_format, read_timeout
@@ -120,7 +121,9 @@ def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
         found.seconds = time.monotonic() - start
         if found.trials:
             with contextlib.suppress(KeyboardInterrupt):  # the second one
-                _show(result_of(found, _without_own(words), job.folder), own, asked.options.lang)
+                result = result_of(found, _without_own(words), job.folder)
+                _show(result, own, asked.options.lang)
+                _keep(result, found, file)
         return EXIT_INTERRUPTED
     finally:
         progress.close()
@@ -129,13 +132,23 @@ def _run(asked: ProgramWords, words: tuple[str, ...]) -> int:
     _show(result, own, asked.options.lang)
     if result.best is None:
         return EXIT_NOT_FIXED if result.status == "not fixed" else EXIT_FIXED
+    best = _keep(result, found, file)
+    if best is None:
+        return EXIT_NOT_FIXED
+    return _apply(best, job.folder, own.force) if own.apply else EXIT_FIXED
+
+
+def _keep(result: FixResult, found: Search, file: Path) -> KeptFix | None:
+    """Keeps the best fix, if there is one; says so and returns None where a file that it changes has gone meanwhile."""
+    if result.best is None:
+        return None
     try:
         best = KeptFix(result.best.texts, result.best.diff, tuple(patches_of(result.best, found)))
-    except DevsanError as error:  # a file has gone meanwhile
+    except DevsanError as error:
         tell(str(error))
-        return EXIT_NOT_FIXED
+        return None
     kept.keep(best, file)
-    return _apply(best, job.folder, own.force) if own.apply else EXIT_FIXED
+    return best
 
 
 def _take(fix: KeptFix, job: Job, own: argparse.Namespace) -> int:

@@ -113,7 +113,7 @@ def words_of(name: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def named(text: str, language: str = "en") -> Code:
-    """Returns the code that a user names by number or name, in any case.
+    """Returns the code that a user names by number, with or without DV, or by name, in any case.
 
     Raises:
         UsageError: no such code, or no such language.
@@ -121,7 +121,7 @@ def named(text: str, language: str = "en") -> Code:
     check_language(language)
     if text.upper() == UNDECIDED:
         raise UsageError("one of the codes that the report names as candidates", "'DV000', which means undecided")
-    found = find_code(text.upper()) or find_code(text.lower())
+    found = find_code(text.upper()) or find_code(text.lower()) or find_code(f"DV{text}")
     if found is None:
         near = nearest(text, (*all_codes(), *(code.name for code in all_codes().values())))
         raise UsageError("a code that `devsan explain` lists", repr(text), near)

@@ -114,7 +114,9 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
         if trial.crosses:
             evidence.append(message("a rank holds memory of the GPU of another rank"))
         if trial.vacated:
-            evidence.append(message("nothing of the model is left on {devices}", devices=", ".join(trial.vacated)))
+            evidence.append(
+                message("little or nothing of the model is left on {devices}", devices=", ".join(trial.vacated))
+            )
     if trial.status == "rejected" and comparison is not None:
         reason = message("it computes something else: {difference}", difference=comparison.difference)
     elif trial.status == "unverified":

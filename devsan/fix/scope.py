@@ -9,6 +9,7 @@ parameters. That is a guess; each is an experiment, and a wrong one fails.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -53,8 +54,10 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     bound = names_bound(source, node)
     function = source.function_around(node)
     name = _parsed(operand["name"])
-    root = _root(name) if name is not None else ""
-    public = _PRIVATE.sub(_PUBLIC, operand["name"] or "")
+    root, public = "", _PRIVATE.sub(_PUBLIC, operand["name"] or "")
+    if name is not None:
+        holder = _receiver(name)
+        root, public = _root(holder), public if holder is name else ast.unparse(holder)
     said = public if "device" in public else f"{public}.device"
     is_local = root in {getattr(each, "id", getattr(each, "arg", None)) for each in ast.walk(function)}
     if is_local and root in bound:
@@ -67,11 +70,11 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     if is_weight(operand) and (unnamed or (called and operand["name"].startswith(f"{called}."))):
         yield f"next({called}.parameters()).device"
     yield from (f"next({module}.parameters()).device" for module in _hooked(source, function, bound))
+    inside = source.class_around(node)
     for event in operand["provenance"][:2]:
         text = _parsed(event["device_text"])
-        if text is not None and _root(text) in bound and event["device_text"] in source.text:
+        if text is not None and _is_known(source, inside, text, bound) and event["device_text"] in source.text:
             yield event["device_text"]
-    inside = source.class_around(node)
     yield from _devices_in(source, function, bound)
     yield from (f"{argument}.device" for argument in _given_to_modules(function))
     for outer in [source.tree] if inside is None else [inside, source.tree]:
@@ -85,7 +88,8 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     yield from (f"next({name}.parameters()).device" for name in _modules(source, function, bound))
     for scope in [function] if inside is None else [function, inside]:
         yield from _destinations(source, scope, bound)
-    if inside is not None and "self" in bound and getattr(function, "name", "") != "__init__":
+    is_derived = inside is not None and bool(inside.bases)  # a class that is nothing else's has no parameters()
+    if is_derived and "self" in bound and getattr(function, "name", "") != "__init__":
         yield "next(self.parameters()).device"
     if not is_local and root in bound:  # a global, which need not be the same tensor
         yield said
@@ -282,6 +286,28 @@ def _modules(source: Source, function: ast.AST, bound: set[str]) -> Iterator[str
     for node in own_nodes(function):
         if isinstance(node, ast.Attribute) and node.attr == "parameters" and _root(node) in bound - {"self"}:
             yield source.segment(node.value)
+
+
+def _is_known(source: Source, inside: ast.ClassDef | None, expression: ast.expr, bound: set[str]) -> bool:
+    """Whether ``expression``, which stands elsewhere, means something where ``bound`` are the names: none is another
+    function's, and no attribute another class's."""
+    nodes = list(ast.walk(expression))
+    names = {each.id for each in nodes if isinstance(each, ast.Name)}
+    attributes = {f"self.{own_attribute(each)}" for each in nodes if own_attribute(each)}
+    own = source.segment(inside) if inside is not None else ""
+    return (
+        _root(expression) in bound
+        and all(each in bound or hasattr(builtins, each) for each in names)
+        and all(each in own for each in attributes)
+    )
+
+
+def _receiver(node: ast.expr) -> ast.expr:
+    """``scores`` of ``scores.softmax(-1)``: what the methods of a tensor return is where the tensor is."""
+    found = node
+    while isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute) and moved(found) is None:
+        found = found.func.value
+    return node if isinstance(found, ast.Name) and found.id == "self" else found
 
 
 def _parsed(text: str | None) -> ast.expr | None:

@@ -28,7 +28,7 @@ def test_lists_in_chinese(front) -> None:
     assert all(re.search("[一-鿿]", line) for line in done.stdout.splitlines())
 
 
-@pytest.mark.parametrize("word", ["DV101", "dv101", "single-device-assumption"])
+@pytest.mark.parametrize("word", ["DV101", "dv101", "101", "single-device-assumption"])
 def test_prints_the_page_as_it_is_when_piped(front, word: str) -> None:
     done = front.devsan("explain", word)
     assert done.returncode == 0, done.stderr
@@ -47,6 +47,7 @@ def test_prints_the_chinese_page(front) -> None:
         (["split-blok"], "did you mean split-block?"),
         (["hello", "world"], "expected an error that DevSan explains, got 'hello world'"),
         (["zzz"], "expected a code that `devsan explain` lists, got 'zzz'"),
+        (["找到至少两台设备"], "expected an error that DevSan explains, got '找到至少两台设备'"),
         (["DV101", "--lang", "zx"], "expected lang to be en or zh, got 'zx'; did you mean 'zh'?"),
     ],
 )
@@ -127,6 +128,8 @@ def test_words_of_a_summary_find_their_codes(front):
     assert listed.returncode == 0
     assert [line.split()[0] for line in listed.stdout.splitlines()] == ["DV105", "DV204"]
     assert "DV110" in front.devsan("explain", "optimizer").stdout
+    listed = front.devsan("explain", "--lang", "zh", "随机数生成器")
+    assert (listed.returncode, listed.stdout) == (0, all_codes()["DV111"].page("zh"))
 
 
 @pytest.mark.parametrize(

@@ -89,3 +89,10 @@ def test_what_is_missing_is_said(empty, text, fix):
     empty.launch = ""
     empty.write("ds_config.json", text)
     assert [advice for _, advice in told(empty)] == [fix]
+
+
+def test_what_json_does_not_read_is_told_of_a_file_that_nobody_knows(empty):
+    empty.launch = ""
+    empty.write("settings.json", '{"a": 1,}')
+    (comma,) = [each for each in empty.findings() if "last entry" in str(each.title)]
+    assert (comma.severity, [edit.after for edit in comma.fixes[0].edits]) == ("warning", [""])

@@ -56,6 +56,17 @@ def test_a_gpu_that_keeps_a_small_part_of_the_model_is_not_vacated():
     assert vacated_by(first, outcome(spread(8), cuda0=512, cuda1=512)) == ("cuda:0",)
 
 
+def test_a_gpu_that_keeps_its_head_alone_is_vacated_where_all_else_is_gathered():
+    def halves(on_second: int) -> dict[str, Any]:
+        tensors = [{"device": "cuda:0", "bytes": 1000 - on_second}, {"device": "cuda:1", "bytes": on_second}]
+        return {"finding": "one", "expression": "", "type": "Linear", "wrappers": [], "modules": [{"tensors": tensors}]}
+
+    peaks = {"cuda0": 2048, "cuda1": 2048}
+    assert vacated_by(outcome(halves(450)), outcome(halves(60), **peaks)) == ("cuda:1",)
+    assert vacated_by(outcome(halves(450)), outcome(halves(200), **peaks)) == ()
+    assert vacated_by(outcome(halves(0)), outcome(halves(950), **peaks)) == ()  # where a map wants it
+
+
 def test_a_fix_that_takes_the_whole_model_from_the_gpus_is_rejected():
     """Its inputs may be on a GPU still."""
     operands = [{"device": "cuda:0"}, {"device": "cpu"}]

@@ -130,6 +130,15 @@ std::optional<Hypothesis> meta(const Context& context) {
                    {{"name", name_of(*meta)}}});
     return found;
   }
+  if (meta != operands.end() && is_sidecar(*meta)) {
+    // peft/tuners/tuners_utils.py, inject_adapter.
+    found.add_evidence(10,
+                       "It is an adapter's weight: PEFT creates it without data where it is given "
+                       "low_cpu_mem_usage=True, for a checkpoint that is loaded later.");
+    found.propose(FixKind::kCreationSite,
+                  "leave out low_cpu_mem_usage=True where the adapter is added, or load its weights before the move");
+    return found;
+  }
   found.propose(FixKind::kConfiguration,
                 "load without low_cpu_mem_usage or the meta device, or let the owner of the placeholders load them "
                 "before the move");

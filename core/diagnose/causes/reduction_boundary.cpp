@@ -3,7 +3,7 @@
 #include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 #include "diagnose/results.h"
-#include "diagnose/sides.h"
+#include "diagnose/said_device.h"
 #include "diagnose/source_text.h"
 
 #include <algorithm>
@@ -242,9 +242,9 @@ std::optional<Hypothesis> reduction_boundary(const Context& context) {
     } else {
       found.title = "the loss is combined with a tensor on another device";
     }
-    // Class weights that an object keeps on the host: the model's stages are not at odds with the batch.
-    if (labels != nullptr && labels->device.is_host() && labels->kind == OperandKind::kAttribute &&
-        context.outnumbered() == labels) {
+    // Class weights that an object keeps elsewhere: the model's stages are not at odds with the batch.
+    if (labels != nullptr && labels->kind == OperandKind::kAttribute && context.outnumbered() == labels &&
+        (labels->device.is_host() || !context.model_spans_gpus())) {
       found.score -= 50;
     }
     // A buffer that a statement of the loss has replaced is no last stage's, and a weight of the loss on the host neither.

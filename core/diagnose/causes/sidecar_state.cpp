@@ -105,8 +105,11 @@ std::optional<Hypothesis> sidecar_state(const Context& context) {
     found.title = {"{name} on {device} is used with a weight on {other_device}",
                    {{"name", name_of(operand)}, {"device", operand.device.str()}, {"other_device", device}}};
     if (inner) return found;
-    found.propose(FixKind::kConfiguration,
-                  "add the adapter before the model is dispatched, or move it by the library's own method");
+    const bool own = placed != nullptr && placed->owner.is(model::owners::kProgram);
+    if (!own || context.has_map()) {
+      found.propose(FixKind::kConfiguration,
+                    "add the adapter before the model is dispatched, or move it by the library's own method");
+    }
     if (joins && !is_sidecar(operand)) {
       found.propose(move_at_use(context, operand, *partner));
     } else {

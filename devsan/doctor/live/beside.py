@@ -6,10 +6,11 @@ in the words of a library: a weight whose scales stayed behind is a tensor that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from devsan.diagnostics.diagnostic import Diagnostic
+from devsan.diagnostics.messages import Message
 from devsan.doctor.as_report import report_of
 from devsan.doctor.live.check import check
 from devsan.doctor.live.lines import Lines
@@ -57,4 +58,13 @@ def _found(explanation: Explanation) -> list[Diagnostic]:
         frames = explanation.frames
         subject = subject_with(models_in(frames, search=False), optimizers_in(frames, search=False), Lines(frames))
         found = check(subject, RULES, lambda rule, error: None)
-    return [each for each in found if each.confidence == "certain" and each.code not in told]
+    operands = {operand.qualified_name for operand in explanation.facts.failure.operands} - {""}
+    return [
+        each for each in found
+        if each.confidence == "certain" and each.code not in told and operands.isdisjoint(_named(each.title))
+    ]  # fmt: skip
+
+
+def _named(title: str) -> Iterable[str]:
+    """What a title speaks of: the report has told of its own operands."""
+    return title.arguments.values() if isinstance(title, Message) else ()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from devsan.diagnostics.detectors import own_code
-from devsan.diagnostics.diagnostic import Diagnostic, Edit, Place
+from devsan.diagnostics.diagnostic import Confidence, Diagnostic, Edit, Place, Severity
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import FEW, Case
 from devsan.doctor.config_fixes import written
@@ -160,18 +160,21 @@ def _twice(document: Document) -> Iterator[Diagnostic]:
 
 
 def _quirks(document: Document, filled_by: str) -> Iterator[Diagnostic]:
-    if not document.quirks or document.kind == "unknown":
-        return
     strict = filled_by in ("Trainer", "accelerate", "Lightning") or document.kind != "deepspeed" or _has_auto(document)
     # Commas go by an edit, whatever else is told.
     commas = [quirk for quirk in document.quirks if quirk.what == LAST_COMMA]
     others = [quirk for quirk in document.quirks if quirk.what != LAST_COMMA]
     for quirks in (others, commas):
         if quirks:
-            yield _quirk(quirks, strict)
+            if document.kind == "unknown":  # whoever reads it, only hjson would
+                yield _quirk(quirks, "warning", "likely")
+            elif strict:
+                yield _quirk(quirks, "error", "certain")
+            else:
+                yield _quirk(quirks, "note", "possible")
 
 
-def _quirk(quirks: Sequence[Quirk], strict: bool) -> Diagnostic:
+def _quirk(quirks: Sequence[Quirk], severity: Severity, confidence: Confidence) -> Diagnostic:
     is_comma = quirks[0].what == LAST_COMMA
     return finding(
         CODE, message("{quirk}: not every JSON parser accepts this", quirk=quirks[0].what), quirks[0].place,
@@ -179,7 +182,7 @@ def _quirk(quirks: Sequence[Quirk], strict: bool) -> Diagnostic:
                  "read it with json, which does not."),),
         message("remove it") if is_comma
         else message("write plain JSON: no comments, keys in double quotes, commas only between entries"),
-        severity="error" if strict else "note", confidence="certain" if strict else "possible",
+        severity=severity, confidence=confidence,
         sites=tuple(quirk.place for quirk in quirks[1:10]),
         edits=tuple(Edit(quirk.place, ",", "") for quirk in quirks) if is_comma else (),
     )  # fmt: skip

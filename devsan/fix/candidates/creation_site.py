@@ -51,6 +51,8 @@ def _at(
     node = source.expression_at(frame) if source is not None else None
     if source is None or not isinstance(node, ast.Call) or _is_loader(source, node):
         return
+    if isinstance(source.parents.get(node), ast.Expr) and moved(node) is None:
+        return  # what it returns is used nowhere: loss.backward()
     base = _DOUBT + (0 if operand["offending"] else 3) + (_SETTLED if _is_settled(failure, operand, partner) else 0)
     name = _made_there(source, node, operand) or operand["name"] or operand["qualified_name"] or operand["role"]
     for device, its_doubt in devices(source, node, partner):
@@ -71,11 +73,13 @@ def _is_loader(source: Source, node: ast.Call) -> bool:
 
 
 def _made_there(source: Source, node: ast.Call, operand: Mapping[str, Any]) -> str:
-    """What the statement gives a name to, of which the operand was computed: a layer; "" where it is the operand."""
-    statement = source.parents.get(node)
-    if operand["provenance"][0]["kind"] != "computed" or not isinstance(statement, ast.Assign):
+    """What the statement gives a name to, or moves, of which the operand was computed: a layer; "" for the operand."""
+    if operand["provenance"][0]["kind"] != "computed":
         return ""
-    return source.segment(statement.targets[0]) if len(statement.targets) == 1 else ""
+    statement, what = source.parents.get(node), moved(node)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return source.segment(statement.targets[0])
+    return source.segment(what) if what is not None else ""
 
 
 def _as_told(frame: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:

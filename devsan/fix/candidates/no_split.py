@@ -14,7 +14,7 @@ from devsan.fix.failure import Failure, Source, is_own, source_of
 from devsan.fix.loading import Loading
 from devsan.fix.placed_model import PlacedModel, placed_models
 
-_DOUBT = 3
+_IN_CALLS, _DOUBT = 1, 3  # where the program has a map inferred, it says there what the map may not cut
 _TAKE_CLASSES = ("infer_auto_device_map", "get_balanced_memory", "load_checkpoint_and_dispatch")
 
 
@@ -44,7 +44,7 @@ def _in_calls(source: Source, type: str) -> Iterator[Change]:
                 )  # fmt: skip
             else:
                 edits.append(source.replace(given, f'[*({source.segment(given)} or ()), "{type}"]'))
-    yield Change(message("have device maps keep each {type} whole", type=type), "map", tuple(edits), "DV107", _DOUBT)
+    yield Change(message("have device maps keep each {type} whole", type=type), "map", tuple(edits), "DV107", _IN_CALLS)
 
 
 def _before(model: PlacedModel, loading: Loading, type: str) -> tuple[Edit, ...]:

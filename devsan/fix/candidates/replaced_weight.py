@@ -6,14 +6,17 @@ import ast
 from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
+from devsan.fix.calls import function_name
 from devsan.fix.change import COPIES, Change
 from devsan.fix.failure import Failure, Source, is_own, source_of
 
 _DOUBT = 4
+_ASSIGNED = "DV113"  # a result was assigned to it
 
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the statement that replaced an operand, with the new tensor on the old one's device, or copied into it."""
+    code = _ASSIGNED if failure.finding["code"] == _ASSIGNED else "DV105"
     for operand in failure.operands:
         frame = operand["replaced_at"]
         source = source_of(frame["path"]) if frame is not None and is_own(frame["path"]) else None
@@ -21,8 +24,12 @@ def propose(failure: Failure) -> Iterator[Change]:
         if source is None or node is None:
             continue
         copied = list(_copied(source, node))
+        call = node.value if isinstance(node, ast.Expr) else None
         if not copied and isinstance(node, ast.Assign):
-            yield _on_its_device(source, node)
+            yield _on_its_device(source, code, source.segment(node.targets[0]), node.value)
+        elif isinstance(call, ast.Call) and function_name(call) == "setattr" and len(call.args) == 3:
+            holder, name, value = call.args
+            yield _on_its_device(source, code, f"getattr({source.segment(holder)}, {source.segment(name)})", value)
         yield from copied
 
 
@@ -31,9 +38,8 @@ def _statement_at(source: Source, line: int) -> ast.stmt | None:
     return found[-1] if found else None
 
 
-def _on_its_device(source: Source, statement: ast.Assign) -> Change:
+def _on_its_device(source: Source, code: str, target: str, value: ast.expr) -> Change:
     """``self.mean = data.mean(0)`` as ``self.mean = data.mean(0).to(self.mean.device)``; inside of a new Parameter."""
-    target, value = source.segment(statement.targets[0]), statement.value
     if isinstance(value, ast.Call) and source.segment(value.func).endswith("Parameter") and value.args:
         value = value.args[0]
     text = source.segment(value)
@@ -41,7 +47,7 @@ def _on_its_device(source: Source, statement: ast.Assign) -> Change:
     said = message("put the new `{name}` on the device of the one that it replaces", name=target)
     edits = (source.replace(value, f"{whole}.to({target}.device)"),)
     shares = target.endswith(".data")  # with what it is given, which the training would change, too
-    return Change(said, "creation_site", edits, "DV105", _DOUBT, alters=COPIES if shares else "")
+    return Change(said, "creation_site", edits, code, _DOUBT, alters=COPIES if shares else "")
 
 
 def _copied(source: Source, statement: ast.stmt) -> Iterator[Change]:

@@ -22,6 +22,7 @@ _SENT = {"all_gather_object": (1, "obj"), "gather_object": (0, "obj"), "broadcas
          "scatter_object_list": (1, "scatter_object_input_list"), "send_object_list": (0, "object_list")}  # fmt: skip
 """By function, where it is given what it sends."""
 
+_BUILT = {"tuple", "list", "dict"}
 _OF_TENSORS = {"detach", "clone", "float", "mean", "sum", "argmax", "flatten", "view", "reshape"}
 
 
@@ -73,9 +74,13 @@ def _tensors(source: Source, node: ast.expr) -> Iterator[ast.expr]:
     elif isinstance(node, (ast.List, ast.Tuple)):
         for each in node.elts:
             yield from _tensors(source, each)
+    elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        yield from _tensors(source, node.elt)
+    elif isinstance(node, ast.DictComp):
+        yield from _tensors(source, node.value)
     elif _is_tensor(source, node):
         yield node
-    elif isinstance(node, ast.Call) and _is_class(source, function_name(node)):
+    elif isinstance(node, ast.Call) and (function_name(node) in _BUILT or _is_class(source, function_name(node))):
         for each in (*node.args, *(given.value for given in node.keywords)):
             yield from _tensors(source, each)
     elif isinstance(node, ast.Call):

@@ -39,7 +39,8 @@ def propose(failure: Failure) -> Iterator[Change]:
 def _at_once(source: Source) -> Iterator[Change]:
     for call in ast.walk(source.tree):
         given = keyword(call, _LATER) if isinstance(call, ast.Call) else None
-        if isinstance(call, ast.Call) and isinstance(given, ast.Constant) and given.value is True:
+        is_off = given is None or (isinstance(given, ast.Constant) and not given.value)
+        if isinstance(call, ast.Call) and not is_off:
             text = message("leave out {names}: nothing is loaded later", names=_LATER)
             yield Change(text, "creation_site", (without_keywords(source, call, (_LATER,)),), doubt=_DOUBT - 1)
 

@@ -19,15 +19,18 @@ def qualified_name(tensor: object, frames: Sequence[Frame]) -> str | None:
     if not is_tensor(tensor):
         return None
     searched: set[int] = set()
+    views: list[str] = []  # of two models with one tensor, only one holds this object
     for frame in frames:
         for name, module in _roots(frame):
             if id(module) in searched:
                 continue
             searched.add(id(module))
-            path = _path_to(tensor, module)
-            if path is not None:
-                return f"{name}.{path}"
-    return None
+            for path, held in tensors_below(module):
+                if held is tensor:
+                    return ".".join((name, *path))
+                if not views and same_memory(held, tensor):
+                    views.append(".".join((name, *path)))
+    return views[0] if views else None
 
 
 def _roots(frame: Frame) -> Iterator[tuple[str, Any]]:
@@ -37,13 +40,3 @@ def _roots(frame: Frame) -> Iterator[tuple[str, Any]]:
         if not is_module(value) and not is_tensor(value) and not isinstance(value, type):
             members = list(own_dict(value).items())[:64]
             yield from ((f"{name}.{key}", member) for key, member in members if is_module(member))
-
-
-def _path_to(tensor: object, root: object) -> str | None:
-    views: list[str] = []
-    for path, held in tensors_below(root):
-        if held is tensor:
-            return ".".join(path)
-        if same_memory(held, tensor):
-            views.append(".".join(path))
-    return views[0] if views else None

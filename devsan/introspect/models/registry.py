@@ -80,6 +80,17 @@ class Registry:
         again = ((path, name) for path, name, each, _ in registered if each is own)
         return next((f"{path}.{name}" for path, name in again if path != home.holder), "")
 
+    def home_in(self, number: int, home: Home) -> Home | None:
+        """Returns where the model ``number`` registers the tensor of ``home``, which is another model's; or None."""
+        registered = self.trees[home.tree].tensors()
+        key = next(
+            (key_of(each) for path, name, each, _ in registered if (path, name) == (home.holder, home.name)), None
+        )
+        for path, name, tensor, is_buffer in self.trees[number].tensors() if key is not None else ():
+            if key_of(tensor) == key:
+                return Home(BUFFER if is_buffer else PARAMETER, number, path, name)
+        return None
+
     def kept_in(self, storage: int) -> Any:
         """Returns what a model keeps, registered or not, in the memory ``storage``; None if there is nothing.
 

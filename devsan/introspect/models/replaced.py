@@ -43,10 +43,10 @@ def replaced_at(holder: Any, path: str, near: Spot, is_of_root: bool = False) ->
     for file, _ in program_files(near):
         whole = tree_at(file)
         for function, tree in [("<module>", whole), *functions_in(whole)] if whole is not None else ():
-            weights = set(_loop_variables(tree, members))
+            weights, keys = set(_loop_variables(tree, members)), set(_loop_keys(tree, members))
             elements = set(_elements_of(tree, path.split(".")[:-2])) if not function.endswith("__init__") else set()
             for node in statements_of(tree):
-                if _swaps(node, weights):
+                if _swaps(node, weights) or _sets(node, keys):
                     swaps.append(_place(file, function, node))
                 elif _loads(node):
                     loads.append(_place(file, function, node))
@@ -95,6 +95,27 @@ def _loop_variables(function: ast.AST, members: tuple[str, ...]) -> Iterator[str
         last = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
         if isinstance(call, ast.Attribute) and call.attr in members and isinstance(last, ast.Name):
             yield last.id
+
+
+def _loop_keys(function: ast.AST, members: tuple[str, ...]) -> Iterator[str]:
+    """Yields what loops over the named members of a model call each name: ``name`` of ``model.named_buffers()``."""
+    for node in statements_of(function):
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Tuple) and isinstance(node.iter, ast.Call):
+            called, first = node.iter.func, node.target.elts[0]
+            if isinstance(called, ast.Attribute) and called.attr == members[1] and isinstance(first, ast.Name):
+                yield first.id
+
+
+def _sets(node: ast.AST, keys: set[str]) -> bool:
+    """Whether ``node`` gives a module a tensor by such a name: ``setattr(average, name, buffer.clone())``."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "setattr":
+        return len(call.args) == 3 and isinstance(call.args[1], ast.Name) and call.args[1].id in keys
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Name):
+        return False
+    kept = target.value
+    return target.slice.id in keys and isinstance(kept, ast.Attribute) and kept.attr in ("_buffers", "_parameters")
 
 
 def _swaps(node: ast.AST, weights: set[str]) -> bool:

@@ -97,6 +97,7 @@ class Operands:
         node = root if root is not None else at.node if at is not None else None
         kind, home = self.kinds.of(value, str(operand.device), node, frame)
         if home is not None:
+            home = self.homes.in_running(home)
             self.homes.note(operand, home)
         operand.kind = core.OperandKind.__members__[kind]
         if kind == ATTRIBUTE and home is None and frame is not None and is_module(frame.scope.locals.get("self")):

@@ -53,6 +53,15 @@ class Homes:
             if not operand.beside:
                 self._beside(operand, tree, base)
 
+    def in_running(self, home: Home) -> Home:
+        """Returns where the model whose module runs keeps the tensor of ``home``: two models may have one tensor."""
+        for frame in reversed(self.frames):
+            running = self.registry.path_of(frame.scope.locals.get("self"))
+            if running is not None:
+                other = self.registry.home_in(running[0], home) if running[0] != home.tree else None
+                return other if other is not None else home
+        return home
+
     def note_replaced(self, operand: core.Operand, home: Home, lineage: Lineage) -> None:
         """Fills in the line that put a weight in the place of the one that was moved, once its provenance is known."""
         tree = self.registry.trees[home.tree]
@@ -64,7 +73,7 @@ class Homes:
         loaded = newest == core.EventKind.LOADED  # what is on a GPU may have been moved by what moved the module
         stayed = str(operand.device) == "cpu" and core.EventKind.MOVED not in kinds
         computed = kinds[:1] == [core.EventKind.COMPUTED]  # no module computes its own
-        if holder is None or not own or not (loaded or stayed or computed):
+        if holder is None or not own or not (loaded or stayed or computed or self._is_of_two_models(home)):
             return
         place = replaced_at(holder, path, spot_of(self.frames, own[-1]), not home.holder)
         made = _made_in(operand.provenance) if place is None else None
@@ -74,6 +83,10 @@ class Homes:
         operand.replaced_at = place
         if newest is None and "load_state_dict" in place.source:
             operand.provenance = [*operand.provenance, *lineage.only_checkpoint(own[-1])]
+
+    def _is_of_two_models(self, home: Home) -> bool:
+        others = (number for number in range(len(self.registry.trees)) if number != home.tree)
+        return any(self.registry.home_in(number, home) is not None for number in others)
 
     def note_ignored(self, operand: core.Operand, home: Home) -> None:
         """Fills in the line that leaves a weight on the host out of what FSDP moves."""

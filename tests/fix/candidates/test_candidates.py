@@ -77,3 +77,40 @@ def test_a_name_of_another_function_is_not_in_scope(tmp_path: Path):
     assert devices(source, made, failure.operands[0]) == [
         ("next(self.parameters()).device", 0), ('"cuda:0"', LITERAL)
     ]  # fmt: skip
+
+
+def _devices_at(path: Path, text: str, place: str, operand: dict[str, Any]) -> list[str]:
+    path.write_text(text, encoding="utf-8")
+    source = source_of(str(path))
+    assert source is not None
+    line = next(number for number, each in enumerate(text.split("\n"), 1) if place in each)
+    node = source.expression_at({"path": str(path), "function": "", **_span(text, line, place)})
+    assert node is not None
+    blank = {"role": "", "qualified_name": "", "kind": "local", "device": "cuda:1", "provenance": ()}
+    return [device for device, _ in devices(source, node, {**blank, **operand})]
+
+
+def test_what_the_methods_of_a_tensor_return_is_where_the_tensor_is(tmp_path: Path):
+    text = "def attend(scores, values):\n    scores = scores * 2\n    return scores.softmax(-1) @ values.t()\n"
+    assert _devices_at(tmp_path / "a.py", text, "values.t()", {"name": "scores.softmax(-1)"})[0] == "scores.device"
+
+
+def test_an_expression_of_another_class_is_not_known(tmp_path: Path):
+    text = """class Net:
+    def __init__(self, depth):
+        self.blocks = [Block().to(self.devices[i * 2 // depth]) for i in range(depth)]
+
+
+class Block:
+    def forward(self, x, y):
+        return x + y
+"""
+    placed = {"device_text": "self.devices[i * 2 // depth]", "frames": [], "owner": {}}
+    found = _devices_at(tmp_path / "b.py", text, "x + y", {"name": "", "provenance": [placed]})
+    assert found and not any("devices" in each for each in found)
+
+
+def test_a_class_of_nobody_has_no_parameters(tmp_path: Path):
+    text = "class Meter:\n    def read(self):\n        return self.first + self.second\n"
+    found = _devices_at(tmp_path / "c.py", text, "self.first + self.second", {"name": ""})
+    assert not any("parameters" in each for each in found)

@@ -99,3 +99,25 @@ for _ in range(2):
     model(torch.ones(3, 4, device="cuda")).sum().backward()
     optimizer.step()
 """) == ["parameter.data = saved[name].to(parameter.data.device)"]
+
+
+def test_a_buffer_that_is_set_by_its_name_goes_where_the_one_before_was(fixed: Fixed):
+    assert fixed(
+        """
+import copy
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)).to("cuda:0")
+average = copy.deepcopy(model).eval().to("cuda:1")
+for _ in range(2):
+    model(torch.randn(3, 4).to("cuda:0")).square().sum().backward()
+    for mine, other in zip(average.modules(), model.modules()):
+        for name, buffer in other.named_buffers(recurse=False):
+            setattr(mine, name, buffer.detach().clone())
+    print(average(torch.ones(2, 4, device="cuda:1")).sum().item())
+""",
+        gpus=2,
+    ) == ["setattr(mine, name, buffer.detach().clone().to(getattr(mine, name).device))"]

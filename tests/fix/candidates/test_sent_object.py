@@ -127,3 +127,23 @@ def test_what_is_put_into_a_list_that_is_sent_comes_from_the_host(tmp_path: Path
     (change,) = propose(Failure({"operands": [{"provenance": [received]}]}))
     assert '{"centers": best.cpu(), "sizes": rows.sum(0).cpu(), "loss": 0.5}' in applied([change])[str(path)]
     assert change.halfway
+
+
+def test_what_a_comprehension_sends_is_sent_from_the_host(fixed_in_ranks: Callable[[str], str]):
+    text = fixed_in_ranks("""
+import os
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+columns = [[torch.arange(3.0, device="cuda") + rank], [torch.ones(2, device="cuda")]]
+mine = tuple(torch.cat(each) for each in columns)
+parts = [None, None]
+dist.all_gather_object(parts, mine)
+print([torch.cat(column).sum().item() for column in zip(*parts)])
+dist.destroy_process_group()
+""")
+    assert "mine = tuple(torch.cat(each).cpu() for each in columns)" in text

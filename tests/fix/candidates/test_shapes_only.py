@@ -59,3 +59,22 @@ with init_empty_weights(include_buffers=True):
 model.load_state_dict(state, assign=True)
 print(model.to("cuda")(torch.ones(2, 4, device="cuda")).sum().item())
 """) == ["with init_empty_weights(include_buffers=False):"]
+
+
+def test_an_adapter_whose_creation_is_told_by_a_variable_has_weights_at_once(ended: Ended):
+    assert ended("""
+import torch
+from peft import LoraConfig, get_peft_model
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.query(x)
+
+frugal = True
+model = get_peft_model(Model(), LoraConfig(r=2, target_modules=["query"]), low_cpu_mem_usage=frugal).to("cuda")
+model(torch.ones(2, 8, device="cuda")).sum().backward()
+""") == ['model = get_peft_model(Model(), LoraConfig(r=2, target_modules=["query"])).to("cuda")']

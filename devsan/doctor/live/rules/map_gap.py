@@ -28,13 +28,16 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         if model.sharded_by() or not model.gpus:
             continue
         uncovered: list[Held] = []
+        split: list[tuple[Held, Held]] = []
         for path, module in model.tree.modules.items():
             here = [held for held in model.of_module.get(path, ()) if held.device not in ("", "meta")]
             torn = _torn(module, here)
             if torn is not None and model.placing(path) is None:
-                yield _split(*torn)
+                split.append(torn)
             elif all(held.device == "cpu" for held in here):
                 uncovered += [held for held in here if _is_left(model, path, module, held)]
+        if split:
+            yield _split(*split[0], len(split) - 1)
         if uncovered:
             yield _left(subject, model, uncovered)
 
@@ -70,14 +73,14 @@ def _is_adapter(module: Any) -> bool:
     return "_disable_adapters" in own_dict(module) or type(module).__module__.startswith("peft.")
 
 
-def _split(one: Held, other: Held) -> Diagnostic:
+def _split(one: Held, other: Held, others: int) -> Diagnostic:
     return finding(
         CODE,
         message("`{one}` is on {device}, but `{other}` of the same module is on {other_device}",
                 one=one.full, device=one.device, other=other.full, other_device=other.device),
         None,
-        (message("The module computes with both; only one of them was moved, and {name} was not.",
-                 name=other.name),),
+        (message("The module computes with both, so they have to be on one device."),
+         *((like_it(others),) if others else ())),
         message("move the whole module: {module} to {device}",
                 module=one.path or message("the model"), device=one.device),
         severity="error", confidence="certain",
