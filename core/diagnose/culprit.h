@@ -5,7 +5,7 @@
 
 namespace devsan::diagnose {
 
-// The operand whose device is to blame, in words.
+// The operand whose device is to blame, as text.
 
 /// What put it where it is, and the other one not.
 model::Message how_it_came(const Sides& sides);

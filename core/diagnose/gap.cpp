@@ -27,8 +27,4 @@ bool is_beside_map(const Gap& gap) {
   return !gap.model().mapped.empty() && std::ranges::none_of(gap.model().mapped, reaches);
 }
 
-bool is_sharded(const model::Model& model) {
-  return std::ranges::any_of(model.modules, [](const model::Module& each) { return each.type.starts_with("FSDP"); });
-}
-
 }  // namespace devsan::diagnose

@@ -11,14 +11,14 @@ namespace devsan::diagnose {
 struct Gap {
   Gap(const Context& its_context, const model::Operand& its_operand, const model::Operand& its_partner);
 
-  /// The model, by its class where the tensor is the root's own.
+  /// The model that holds it.
   const model::Model& model() const { return *context.model(); }
 
   const Context& context;
   const model::Operand& operand;
   const model::Operand& partner;  ///< it should be where this one is
   std::string module;             ///< that holds it, "" for the root
-  std::string name;               ///< of the module, or of the model's class
+  std::string name;               ///< of the module; the model's class where the tensor is the root's own
   const model::Event* placed;     ///< what put it where it is; null where that is not known
   bool never_moved;
 };
@@ -43,9 +43,5 @@ bool is_cut_by_map(const Gap& gap);
 
 /// Whether the maps are those of other parts of the model, each dispatched by itself.
 bool is_beside_map(const Gap& gap);
-
-/// Whether FSDP2 manages it: fully_shard gives such a module a class of its own, "FSDP" and the name of its class
-/// (torch/distributed/fsdp/_fully_shard/_fully_shard.py).
-bool is_sharded(const model::Model& model);
 
 }  // namespace devsan::diagnose

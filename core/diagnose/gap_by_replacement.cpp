@@ -54,7 +54,11 @@ bool is_replaced_weight(const Gap& gap, Hypothesis& found) {
   }
   if (move == nullptr && !is_sharded(gap.model())) return false;
   // The tensor of another model, which brought its own move with it.
-  const bool taken = move != nullptr && move->device == gap.operand.device && gap.operand.device.is_accelerator();
+  const auto went_to_partner = [&](const Event& event) {
+    return model::is_under(gap.module, event.subject) && event.device == gap.partner.device;
+  };
+  const bool taken = move != nullptr && move->device == gap.operand.device && gap.operand.device.is_accelerator() &&
+                     std::ranges::none_of(gap.model().placements, went_to_partner);
   const std::string there = move == nullptr || taken ? gap.partner.device.str() : move->device.str();
   found.add_evidence(
       85, {taken ? "{name} was replaced at {by}, by a tensor on {place}."
@@ -72,7 +76,7 @@ bool is_replaced_weight(const Gap& gap, Hypothesis& found) {
                   {"device", gap.operand.device.str()},
                   {"other", name_of(gap.partner)},
                   {"other_device", there}}};
-  if (gap.operand.replaced_at.source.find("assign=True") != std::string::npos) {
+  if (gap.operand.replaced_at.source.find("load_state_dict") != std::string::npos) {
     found.propose(FixKind::kCreationSite, kCopyInstead);
     return true;
   }

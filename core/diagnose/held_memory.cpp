@@ -1,5 +1,6 @@
 #include "diagnose/held_memory.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -94,6 +95,8 @@ constexpr std::size_t kKinds = 4;  ///< whose holders are told: a model in train
 }  // namespace
 
 Message tensors_text(std::uint64_t count) { return {"{n} tensor", "{n} tensors", static_cast<long>(count)}; }
+
+std::uint64_t cached_of(const HeldMemory& held) { return held.reserved - std::min(held.reserved, held.allocated); }
 
 std::uint64_t missing_of(const HeldMemory& held) { return held.tried > held.free ? held.tried - held.free : 0; }
 

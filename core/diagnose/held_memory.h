@@ -18,6 +18,9 @@ model::Message holders_of(const model::HeldMemory& held);
 /// The bytes that have to be freed for the request.
 std::uint64_t missing_of(const model::HeldMemory& held);
 
+/// The bytes that are reserved and not allocated.
+std::uint64_t cached_of(const model::HeldMemory& held);
+
 /// "3 tensors".
 model::Message tensors_text(std::uint64_t count);
 

@@ -71,6 +71,14 @@ std::optional<Hypothesis> collective(const Context& context) {
   Hypothesis found(code::kHostBoundary);
   found.add_evidence(90, "NCCL supports only GPU tensors, and the collective was passed a CPU tensor.");
   found.title = "a CPU tensor is passed to an NCCL collective";
+  const model::Model* model = context.model();
+  const bool offloaded = model != nullptr && is_sharded(*model) && !is_on_gpu(*model);
+  if (offloaded) {
+    // torch/distributed/fsdp/_fully_shard/_fsdp_api.py
+    found.add_evidence(5,
+                       "FSDP keeps the sharded parameters and their gradients on the CPU (CPUOffloadPolicy): what is "
+                       "computed of them, such as their norm, is reduced there.");
+  }
   if (!context.operands().empty()) {
     found.operands = {0};
     found.origin = placement_of(context.operands().front().provenance);
@@ -79,7 +87,7 @@ std::optional<Hypothesis> collective(const Context& context) {
   }
   found.propose(FixKind::kConfiguration,
                 "add a CPU backend to the process group: init_process_group(\"cpu:gloo,cuda:nccl\")");
-  found.propose(FixKind::kUseSite, "move the tensor to the rank's GPU before the collective");
+  if (!offloaded) found.propose(FixKind::kUseSite, "move the tensor to the rank's GPU before the collective");
   return found;
 }
 

@@ -67,7 +67,7 @@ class Advice {
   }
 
   [[nodiscard]] std::uint64_t missing() const { return missing_of(held_); }
-  [[nodiscard]] std::uint64_t cached() const { return held_.reserved - std::min(held_.reserved, held_.allocated); }
+  [[nodiscard]] std::uint64_t cached() const { return cached_of(held_); }
 
   [[nodiscard]] std::uint64_t bytes_of(HolderKind kind) const {
     const auto found = std::ranges::find(held_.parts, kind, &MemoryPart::kind);
@@ -125,8 +125,7 @@ class Advice {
     const MemoryHolder& holder = kept->largest.front();
     propose(FixKind::kUseSite, holder.bytes,
             {"detach what is kept of earlier steps in {name} (.detach(), or .item() for a number), unless one backward "
-             "pass "
-             "is to go through all of it: the autograd graphs hold {bytes} in {count}",
+             "pass is to go through all of it: the autograd graphs hold {bytes} in {count}",
              {{"name", holder.name}, {"bytes", format_size(holder.bytes)}, {"count", tensors_text(holder.tensors)}}});
   }
 

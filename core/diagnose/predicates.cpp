@@ -231,6 +231,10 @@ model::Message tie_of(const Operand& weight) {
           {{"name", name_of(weight)}, {"other", twin_of(weight)}, {"device", weight.device.str()}}};
 }
 
+bool is_sharded(const model::Model& model) {
+  return std::ranges::any_of(model.modules, [](const model::Module& each) { return each.type.starts_with("FSDP"); });
+}
+
 bool is_on_gpu(const model::Model& model) {
   return std::ranges::any_of(model.devices(), [](const auto& device) { return device.is_accelerator(); });
 }

@@ -84,6 +84,10 @@ model::Message tie_of(const model::Operand& weight);
 /// What the same tensor is called in another module, quoted; only of a tied weight.
 std::string twin_of(const model::Operand& weight);
 
+/// Whether FSDP2 manages it: fully_shard gives such a module a class of its own, "FSDP" and the name of its class
+/// (torch/distributed/fsdp/_fully_shard/_fully_shard.py).
+bool is_sharded(const model::Model& model);
+
 /// Whether some tensor of the model is on a GPU.
 bool is_on_gpu(const model::Model& model);
 

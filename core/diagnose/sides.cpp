@@ -93,8 +93,9 @@ std::optional<Sides> sent_by_tables(const Context& context) {
   return sides;
 }
 
-/// The state of a metric whose device was said, beside `operand`; null without one.
+/// The state of a metric whose device was said, beside `operand`, which is none; null without one.
 const Operand* metric_beside(const Context& context, const Operand& operand) {
+  if (is_of_metric(context, operand)) return nullptr;
   const Operand* found = nullptr;
   for (const Operand& each : context.operands()) {
     const Event* placed = placement_of(each.provenance);
@@ -118,7 +119,7 @@ const Operand* arrived_at(const Context& context, const Operand& weight) {
   return nullptr;
 }
 
-/// Whether the partner is rather to blame. See NOTE [Whose device is to blame].
+/// Returns whether the partner is rather to blame, and notes what it has seen. See NOTE [Whose device is to blame].
 using Rule = bool (*)(const Context&, Sides&);
 
 /// The one that is alone where it is: a result that has not come along, or what the function that failed made for the

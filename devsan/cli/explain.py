@@ -77,7 +77,7 @@ def _tell_of(codes: list[Code], language: str) -> int:
 
 
 def _called(text: str) -> list[Code]:
-    """Returns the codes in whose name or summary each word of ``text`` begins a word, or stands if it is Chinese."""
+    """Returns the codes in whose name or summary each word of ``text`` starts a word; Chinese may occur anywhere."""
     wanted = text.lower().split()
     found = []
     for code in all_codes().values():

@@ -24,6 +24,14 @@ NEW = frozenset({"new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"}
 # Copy a tensor to another device, or move a module; those of backends that DevSan does not emulate among them.
 MOVES = frozenset({"to", "cuda", "cpu", "xpu", "hpu", "npu"})
 MODULE_MOVES = MOVES | {"to_empty"}
+# Methods of tensors alone, whose results are where the tensor is.
+STAYING = frozenset({
+    "abs", "argmax", "argmin", "argsort", "bfloat16", "bool", "clamp", "clone", "contiguous", "cos", "cumsum", "detach",
+    "diagonal", "div", "double", "exp", "expand", "flatten", "float", "half", "index_select", "int", "log",
+    "log_softmax", "logsumexp", "long", "masked_fill", "matmul", "mean", "mul", "narrow", "neg", "permute", "relu",
+    "repeat", "reshape", "roll", "rsqrt", "sigmoid", "sin", "softmax", "sqrt", "square", "squeeze", "sub", "sum", "t",
+    "tanh", "transpose", "tril", "triu", "unflatten", "unsqueeze", "view",
+})  # fmt: skip
 # Change the type, and the device where they are told one.
 CASTS = frozenset({"type", "type_as"})
 

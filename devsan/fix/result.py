@@ -56,7 +56,7 @@ class TriedFix:
         reason: why it is no more than its status says, one sentence; "" for one that is verified or was not tried.
         cost: of its run; None where it did not end.
         crosses: whether a rank then holds memory of another rank's GPU.
-        vacated: GPUs that held weights of the model, and hold few or none of them then.
+        vacated: GPUs that held weights of the model, and then hold little or nothing of them.
     """
 
     status: Status

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from devsan.diagnostics.torch_names import NEW
+from devsan.diagnostics.torch_names import NEW, STAYING
 from devsan.fix.calls import function_name, is_factory, moved, own_attribute
 from devsan.fix.failure import Source, is_weight
 
@@ -88,7 +88,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     yield from (f"next({name}.parameters()).device" for name in _modules(source, function, bound))
     for scope in [function] if inside is None else [function, inside]:
         yield from _destinations(source, scope, bound)
-    is_derived = inside is not None and bool(inside.bases)  # a class that is nothing else's has no parameters()
+    is_derived = inside is not None and bool(inside.bases)  # a class without bases has no parameters()
     if is_derived and "self" in bound and getattr(function, "name", "") != "__init__":
         yield "next(self.parameters()).device"
     if not is_local and root in bound:  # a global, which need not be the same tensor
@@ -292,22 +292,46 @@ def _is_known(source: Source, inside: ast.ClassDef | None, expression: ast.expr,
     """Whether ``expression``, which stands elsewhere, means something where ``bound`` are the names: none is another
     function's, and no attribute another class's."""
     nodes = list(ast.walk(expression))
-    names = {each.id for each in nodes if isinstance(each, ast.Name)}
-    attributes = {f"self.{own_attribute(each)}" for each in nodes if own_attribute(each)}
-    own = source.segment(inside) if inside is not None else ""
+    names = {each.id for each in nodes if isinstance(each, ast.Name)} - bound
+    attributes = {own_attribute(each) for each in nodes} - {""}
     return (
         _root(expression) in bound
-        and all(each in bound or hasattr(builtins, each) for each in names)
-        and all(each in own for each in attributes)
+        and all(hasattr(builtins, each) or each in _of_file(source) for each in names)
+        and attributes <= _attributes_of(source, inside)
     )
 
 
+def _of_file(source: Source) -> set[str]:
+    """The functions and classes that a file defines, and what it imports."""
+    names: set[str] = set()
+    for each in source.tree.body:
+        if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(each.name)
+        elif isinstance(each, (ast.Import, ast.ImportFrom)):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in each.names}
+    return names
+
+
+def _attributes_of(source: Source, inside: ast.ClassDef | None) -> set[str]:
+    """The attributes of self that a class and its bases in the same file speak of."""
+    classes = {each.name: each for each in ast.walk(source.tree) if isinstance(each, ast.ClassDef)}
+    waiting, seen = [inside] if inside is not None else [], set()
+    found: set[str] = set()
+    while waiting:
+        kind = waiting.pop()
+        if kind in seen:
+            continue
+        seen.add(kind)
+        found |= {own_attribute(each) for each in ast.walk(kind)}
+        waiting += [classes[base.id] for base in kind.bases if isinstance(base, ast.Name) and base.id in classes]
+    return found
+
+
 def _receiver(node: ast.expr) -> ast.expr:
-    """``scores`` of ``scores.softmax(-1)``: what the methods of a tensor return is where the tensor is."""
-    found = node
-    while isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute) and moved(found) is None:
-        found = found.func.value
-    return node if isinstance(found, ast.Name) and found.id == "self" else found
+    """``scores`` of ``scores.softmax(-1)``: what such methods of a tensor return is where the tensor is."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in STAYING:
+        node = node.func.value
+    return node
 
 
 def _parsed(text: str | None) -> ast.expr | None:

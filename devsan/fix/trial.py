@@ -14,8 +14,10 @@ from devsan.fix.reference_run import Reference
 from devsan.numbers.comparison import Comparison
 
 _LEAST = 1 / 25
-_LITTLE = 1 / 4  # of what a GPU held: the change has gathered the model elsewhere
 """The share of a model's weights that a map may have given a GPU: less may be there by mistake."""
+
+_LITTLE = 1 / 4
+"""The share of its weights that a GPU has kept, at the most, where a change has gathered the model on another one."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Trial:
         comparison: with the reference; None where it did not end.
         status: "verified", "unverified" (it ends, and nothing can be compared), "rejected" (other numbers), "same" (the
             same failure), "other" (another failure), "failed" (the program fails by the change itself).
-        vacated: GPUs that held weights of the model, and hold few or none of them then.
+        vacated: GPUs that held weights of the model, and then hold little or nothing of them.
         altered: what the changes alter on one device too, as ``Change.alters``; the reference is the run with them.
     """
 
@@ -118,19 +120,19 @@ def judged(
 
 
 def vacated_by(first: Outcome, outcome: Outcome) -> tuple[str, ...]:
-    """Returns the GPUs that held weights of the models in the ``first`` run, and hold few or none in ``outcome``.
+    """Returns the GPUs that held weights of the models in the ``first`` run, and little or nothing in ``outcome``.
 
     Where all models are alive at the end, they say so; else the most that a GPU held, which is less than the weights.
     Models without a GPU at the end say nothing (Lightning's ``teardown`` takes them to the CPU), where they ran does.
     """
     now, ran_on = outcome.weights_from(_LEAST), outcome.ran_on
     all_there = bool(now) and _models_of(outcome) >= _models_of(first)
-    gathered = len(outcome.weights) < len(first.weights)
+    fewer = len(outcome.weights) < len(first.weights)
     return tuple(
         sorted(
             gpu
             for gpu, size in first.weights.items()
-            if (all_there and now.get(gpu, 0) < (_LITTLE * size if gathered else 1))
+            if (all_there and now.get(gpu, 0) < (_LITTLE * size if fewer and gpu not in outcome.weights else 1))
             or 2 * outcome.peaks.get(gpu, 0) < size
             or (not now and ran_on and gpu not in ran_on)
         )

@@ -130,8 +130,9 @@ std::optional<Hypothesis> meta(const Context& context) {
                    {{"name", name_of(*meta)}}});
     return found;
   }
-  if (meta != operands.end() && is_sidecar(*meta)) {
-    // peft/tuners/tuners_utils.py, inject_adapter.
+  // peft/tuners/tuners_utils.py, inject_adapter. The weight beside it, which it adapts, has its data.
+  if (meta != operands.end() && meta->kind == model::OperandKind::kParameter && is_sidecar(*meta) &&
+      meta->beside_device.is_known() && !meta->beside_device.is_meta()) {
     found.add_evidence(10,
                        "It is an adapter's weight: PEFT creates it without data where it is given "
                        "low_cpu_mem_usage=True, for a checkpoint that is loaded later.");

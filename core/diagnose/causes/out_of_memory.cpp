@@ -19,7 +19,6 @@ namespace {
 
 void tell_figures(const HeldMemory& held, Hypothesis& found) {
   const std::uint64_t context = held.process - std::min(held.process, held.reserved);
-  const std::uint64_t cached = held.reserved - std::min(held.reserved, held.allocated);
   // A small tensor takes a segment that others share.
   const char* asked = held.tried == held.requested
                           ? "The program asked for {requested} of {device}, and {free} of {total} are free."
@@ -41,7 +40,7 @@ void tell_figures(const HeldMemory& held, Hypothesis& found) {
                            {{"bytes", format_size(held.allowed)}}});
   }
   found.add_evidence(0, {"{cached} are reserved but unallocated, and the CUDA context takes {context}.",
-                         {{"cached", format_size(cached)}, {"context", format_size(context)}}});
+                         {{"cached", format_size(cached_of(held))}, {"context", format_size(context)}}});
 }
 
 }  // namespace

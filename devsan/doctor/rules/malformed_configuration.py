@@ -48,7 +48,8 @@ def check(case: Case) -> Iterator[Diagnostic]:
             yield _unrecognized(document)
         yield from _no_file(case, document)
         yield from _twice(document)
-        yield from _quirks(document, case.filled_by())
+        if document.kind != "unknown" or len(case.documents) <= FEW:
+            yield from _quirks(document, case.filled_by())
 
 
 def _no_script(case: Case) -> Iterator[Diagnostic]:
@@ -166,7 +167,7 @@ def _quirks(document: Document, filled_by: str) -> Iterator[Diagnostic]:
     others = [quirk for quirk in document.quirks if quirk.what != LAST_COMMA]
     for quirks in (others, commas):
         if quirks:
-            if document.kind == "unknown":  # whoever reads it, only hjson would
+            if document.kind == "unknown":  # json, with which most programs read theirs, would not
                 yield _quirk(quirks, "warning", "likely")
             elif strict:
                 yield _quirk(quirks, "error", "certain")

@@ -9,6 +9,7 @@ from typing import Any
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import Message, message
+from devsan.diagnostics.torch_names import MODULE_MOVES
 from devsan.fix.calls import function_name, is_factory, keyword, moved, placed, writes_device_out
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
@@ -51,7 +52,7 @@ def _at(
     node = source.expression_at(frame) if source is not None else None
     if source is None or not isinstance(node, ast.Call) or _is_loader(source, node):
         return
-    if isinstance(source.parents.get(node), ast.Expr) and moved(node) is None:
+    if isinstance(source.parents.get(node), ast.Expr) and not _places(node):
         return  # what it returns is used nowhere: loss.backward()
     base = _DOUBT + (0 if operand["offending"] else 3) + (_SETTLED if _is_settled(failure, operand, partner) else 0)
     name = _made_there(source, node, operand) or operand["name"] or operand["qualified_name"] or operand["role"]
@@ -63,6 +64,11 @@ def _at(
         for told, nodes, more in _together(source, node, device.strip('"')):
             edits = tuple(source.replace(each, placed(source, each, device)) for each in nodes)
             yield Change(told, "creation_site", edits, doubt=base + doubt + more)
+
+
+def _places(node: ast.Call) -> bool:
+    """Whether a call moves what it is given, or is told a device."""
+    return function_name(node) in MODULE_MOVES or keyword(node, "device") is not None
 
 
 def _is_loader(source: Source, node: ast.Call) -> bool:

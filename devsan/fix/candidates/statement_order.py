@@ -190,6 +190,9 @@ def _state_follows(failure: Failure, source: Source) -> Iterator[Change]:
             source.segment(each.func.value) for each in ast.walk(made.value)
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "parameters"
         }  # fmt: skip
+        called = f"{source.segment(made.targets[0])} {source.segment(made.value.func)}".lower()
+        if not modules and "opt" not in called and "adam" not in called and "sgd" not in called:
+            continue  # it is no optimizer
         around = source.function_around(made)
         written = (each for each in ast.walk(around)
                    if isinstance(each, (ast.Expr, ast.Assign)) and _moves_one_of(source, each, modules))  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.messages import message
+from devsan.fix.calls import function_name
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
 
@@ -18,6 +19,8 @@ def propose(failure: Failure) -> Iterator[Change]:
     """Yields the other entry of ``PLACEMENT = {"embeddings": "cuda:0", "head": "cuda:1"}`` for a part that was moved by
     it to where its partner is not."""
     for operand, partner in failure.pairs():
+        if partner["device"] == "cpu":
+            continue
         moves = [event for event in operand["provenance"] if event["kind"] == "moved"]
         for event in moves[:1] if is_weight(operand) else ():
             before = any(each["device"] == partner["device"] for each in moves[1:])
@@ -31,11 +34,12 @@ def propose(failure: Failure) -> Iterator[Change]:
 def _with_entry(source: Source, event: Mapping[str, Any], device: str, doubt: int) -> Iterator[Change]:
     key = _key_of(event["device_text"])
     found = []
-    for node in ast.walk(source.tree):
-        if key is not None and isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+    for node in ast.walk(source.tree) if key is not None else ():
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Dict):
+            name = node.targets[0] if isinstance(node, ast.Assign) else node.target
             for its_key, value in zip(node.value.keys, node.value.values, strict=True):
                 if getattr(its_key, "value", None) == key and _device_in(value) == event["device"]:
-                    found.append((node.targets[0], node.value, value))
+                    found.append((name, node.value, value))
     if len(found) != 1:
         return
     name, table, entry = found[0]
@@ -50,13 +54,17 @@ def _key_of(text: str) -> object:
         node = ast.parse(text, mode="eval").body if text else None
     except SyntaxError:
         return None
-    is_entry = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
-    return node.slice.value if is_entry else None  # type: ignore[union-attr]
+    if not isinstance(node, ast.Subscript) or not isinstance(node.value, (ast.Name, ast.Attribute)):
+        return None
+    return node.slice.value if isinstance(node.slice, ast.Constant) else None
 
 
 def _device_in(value: ast.expr) -> str:
     """The device of ``"cuda:1"``, ``1`` and ``torch.device("cuda:1")``; "" for another expression."""
-    if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
-        value = value.args[0]
-    said = value.value if isinstance(value, ast.Constant) else ""
-    return f"cuda:{said}" if isinstance(said, int) and not isinstance(said, bool) else str(said)
+    said = [value]
+    if isinstance(value, ast.Call) and function_name(value) == "device" and not value.keywords:
+        said = value.args
+    words = [each.value for each in said if isinstance(each, ast.Constant) and not isinstance(each.value, bool)]
+    if len(words) == 1 and isinstance(words[0], int):
+        return f"cuda:{words[0]}"
+    return ":".join(map(str, words))

@@ -82,14 +82,21 @@ class Registry:
 
     def home_in(self, number: int, home: Home) -> Home | None:
         """Returns where the model ``number`` registers the tensor of ``home``, which is another model's; or None."""
-        registered = self.trees[home.tree].tensors()
-        key = next(
-            (key_of(each) for path, name, each, _ in registered if (path, name) == (home.holder, home.name)), None
-        )
-        for path, name, tensor, is_buffer in self.trees[number].tensors() if key is not None else ():
-            if key_of(tensor) == key:
-                return Home(BUFFER if is_buffer else PARAMETER, number, path, name)
-        return None
+        return next((each for each in self.homes_of(home) if each.tree == number), None)
+
+    def homes_of(self, home: Home) -> Sequence[Home]:
+        """Returns all places at which models register the tensor of ``home``, or one with its memory."""
+        return next((homes for homes in self._by_memory.values() if home in homes), ())
+
+    @functools.cached_property
+    def _by_memory(self) -> dict[object, list[Home]]:
+        found: dict[object, list[Home]] = {}
+        for number, tree in enumerate(self.trees):
+            for path, name, tensor, is_buffer in tree.tensors():
+                home = Home(BUFFER if is_buffer else PARAMETER, number, path, name)
+                if (key := key_of(tensor)) is not None:
+                    found.setdefault(key, []).append(home)
+        return found
 
     def kept_in(self, storage: int) -> Any:
         """Returns what a model keeps, registered or not, in the memory ``storage``; None if there is nothing.

@@ -86,24 +86,25 @@ def replaced_where_made(made: core.Frame, holder: Any, path: str) -> bool:
     return bool(holders) and (not of_self or kind.rpartition(".")[2] in _kinds(holder))
 
 
-def _loop_variables(function: ast.AST, members: tuple[str, ...]) -> Iterator[str]:
+def _loops(function: ast.AST, members: Collection[str]) -> Iterator[tuple[str, list[ast.expr]]]:
+    """Yields the loops over these members of a model: which, and what each element is called, in its parts."""
+    for node in statements_of(function):
+        called = node.iter.func if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) else None
+        if isinstance(node, ast.For) and isinstance(called, ast.Attribute) and called.attr in members:
+            yield called.attr, list(getattr(node.target, "elts", [node.target]))
+
+
+def _loop_variables(function: ast.AST, members: Collection[str]) -> Iterator[str]:
     """Yields what loops over these members of a model call each of them."""
-    for node in statements_of(function):
-        if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
-            continue
-        call = node.iter.func
-        last = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
-        if isinstance(call, ast.Attribute) and call.attr in members and isinstance(last, ast.Name):
-            yield last.id
+    for _, parts in _loops(function, members):
+        yield from (part.id for part in parts[-1:] if isinstance(part, ast.Name))
 
 
-def _loop_keys(function: ast.AST, members: tuple[str, ...]) -> Iterator[str]:
-    """Yields what loops over the named members of a model call each name: ``name`` of ``model.named_buffers()``."""
-    for node in statements_of(function):
-        if isinstance(node, ast.For) and isinstance(node.target, ast.Tuple) and isinstance(node.iter, ast.Call):
-            called, first = node.iter.func, node.target.elts[0]
-            if isinstance(called, ast.Attribute) and called.attr == members[1] and isinstance(first, ast.Name):
-                yield first.id
+def _loop_keys(function: ast.AST, members: Collection[str]) -> Iterator[str]:
+    """Yields what loops over the named ones call each name: ``name`` of ``for name, buffer in net.named_buffers()``."""
+    for called, parts in _loops(function, members):
+        named = len(parts) == 2 and called.startswith("named_")
+        yield from (part.id for part in parts[:1] if named and isinstance(part, ast.Name))
 
 
 def _sets(node: ast.AST, keys: set[str]) -> bool:

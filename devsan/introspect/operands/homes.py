@@ -18,6 +18,8 @@ from devsan.introspect.models.registry import ATTRIBUTE, Home, Registry
 from devsan.introspect.models.replaced import replaced_at, replaced_where_made
 from devsan.introspect.provenance.lineage import Lineage
 
+_LOADED = re.compile(r"(\w+)\.load_state_dict\(")
+
 
 class Homes:
     """Tells where operands are kept.
@@ -73,20 +75,23 @@ class Homes:
         loaded = newest == core.EventKind.LOADED  # what is on a GPU may have been moved by what moved the module
         stayed = str(operand.device) == "cpu" and core.EventKind.MOVED not in kinds
         computed = kinds[:1] == [core.EventKind.COMPUTED]  # no module computes its own
-        if holder is None or not own or not (loaded or stayed or computed or self._is_of_two_models(home)):
+        taken = not (loaded or stayed or computed) and self._is_of_two_models(home)
+        if holder is None or not own or not (loaded or stayed or computed or taken):
             return
         place = replaced_at(holder, path, spot_of(self.frames, own[-1]), not home.holder)
         made = _made_in(operand.provenance) if place is None else None
         place = made if made is not None and replaced_where_made(made, holder, path) else place
-        if place is None:
+        if place is None or (taken and not _is_loaded_into(place.source, (tree.expression, home.holder))):
             return
         operand.replaced_at = place
         if newest is None and "load_state_dict" in place.source:
             operand.provenance = [*operand.provenance, *lineage.only_checkpoint(own[-1])]
 
     def _is_of_two_models(self, home: Home) -> bool:
-        others = (number for number in range(len(self.registry.trees)) if number != home.tree)
-        return any(self.registry.home_in(number, home) is not None for number in others)
+        """Whether another model has the tensor of ``home`` in a module of its own: a module may be part of both."""
+        module = self.registry.trees[home.tree].modules.get(home.holder)
+        others = (each for each in self.registry.homes_of(home) if each.tree != home.tree)
+        return any(self.registry.trees[each.tree].modules.get(each.holder) is not module for each in others)
 
     def note_ignored(self, operand: core.Operand, home: Home) -> None:
         """Fills in the line that leaves a weight on the host out of what FSDP moves."""
@@ -118,6 +123,12 @@ class Homes:
             tensor: Any = members(module, kept).get(name) if module is not None else None
             if is_tensor(tensor):
                 operand.beside, operand.beside_device = base, core.Device(str(tensor.device))
+
+
+def _is_loaded_into(source: str, paths: Sequence[str]) -> bool:
+    """Whether a statement loads weights into what one of these paths ends in, or leads through."""
+    loaded = _LOADED.search(source)
+    return loaded is not None and loaded[1] in {part for path in paths for part in path.split(".")}
 
 
 def _bases_of(path: str) -> list[str]:

@@ -33,7 +33,7 @@
       part.hidden = !part.dataset.findings.split(" ").includes(String(number));
     }
     for (const link of links) link.setAttribute("aria-current", String(link.dataset.select === String(number)));
-    for (const id of ["stories", "cause"]) {
+    for (const id of ["operands", "cause"]) {
       const old = document.getElementById(id);
       const now = document.querySelector(`[data-findings="${number}"] > .part[data-part="${id}"]`);
       if (old && now) {

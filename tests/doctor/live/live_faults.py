@@ -130,6 +130,10 @@ found = devsan.doctor(net)
         "DV105", "`1.weight` is on cuda:0, but `1.bias` of the same module is on cpu", "move the whole module",
         NET + 'net = network().to("cuda:0")\nnet[1].bias = torch.nn.Parameter(torch.zeros(2))\n'
         "found = devsan.doctor(net)"),
+    "torn modules of one kind": Fault(
+        "DV105", "`0.weight` is on cuda:0, but `0.bias` of the same module is on cpu", "move the whole module: 0 to",
+        NET + 'net = network().to("cuda:0")\nfor layer in (net[0], net[1]):\n'
+        "    layer.bias = torch.nn.Parameter(layer.bias.detach().cpu())\nfound = devsan.doctor(net)"),
     "tied weights on two devices": Fault(
         "DV430", "`embed.weight` and `head.weight` are one tensor, but their modules run on cuda:0 and cuda:1",
         "give embed and head the same device in the device map",

@@ -64,7 +64,7 @@ def test_says_who_held_the_memory_at_the_peak() -> None:
     assert "At the peak" not in page_of(older).text()
 
 
-def test_tells_both_operands_stories() -> None:
+def test_tells_both_operands_operands() -> None:
     text = page_of(documents.run()).text()
     by_program = r"placed on cuda:0 by this program train\.py:40:5"
     by_hook = r"placed on cuda:1 with lm_head\.weight by accelerate: AlignDevicesHook train\.py:21:5"
@@ -132,7 +132,7 @@ def test_what_stands_behind_a_place_is_translated() -> None:
 
 def test_labels_stand_below_their_columns() -> None:
     html = render([documents.run()])
-    source = html[html.index('id="stories"') :]
+    source = html[html.index('id="operands"') :]
     excerpt = re.split('<span class="row[^>]*>', source[: source.index("</pre>")])[1:]
     rows = [re.sub(r"<[^>]+>", "", row) for row in excerpt]
     assert rows[0] == "88loss = F.cross_entropy(logits, labels)"
@@ -424,7 +424,7 @@ def test_the_same_finding_of_several_ranks_is_told_once() -> None:
             for rank in (3, 0, 1, 2, 4, 5, 6, 7)]  # fmt: skip
     page = page_of(*runs)
     text = page.text()
-    assert text.count("labels stayed on cuda:0") == 3  # at the head, in the list, and above its stories
+    assert text.count("labels stayed on cuda:0") == 3  # at the head, in the list, and above its operands
     assert "ranks 1-7" in text and "Ranks 0-7 of 8" in text
     assert [each for each, _ in page.elements].count("h1") == 2
     assert text.count("modules, as it was at the end") == 1  # the same model

@@ -79,7 +79,7 @@ def test_the_wrong_operand_is_in_sight(browser: Chromium, pages: dict[str, Path]
 def words_below(browser: Chromium) -> Any:
     """Returns of the first words below a line where they begin, where their piece of source does, and what names it."""
     return browser.evaluate("""(() => {
-        const words = document.querySelector("#stories .words");
+        const words = document.querySelector("#operands .words");
         const lead = words.querySelector(".lead[data-of]");
         const mark = words.parentElement.querySelector(".offending").getClientRects()[0];
         return {
@@ -109,7 +109,7 @@ def test_words_name_their_piece_where_the_line_is_broken(
 def test_the_verdict_has_the_fix_with_its_diff(browser: Chromium, pages: dict[str, Path], width: int) -> None:
     browser.open(pages["failed en"], width)
     order = [".verdict h1", ".verdict .sentence", ".verdict .answer", ".verdict .removed", ".verdict .added .changed",
-             ".head .facts", "#stories", "#cause"]  # fmt: skip
+             ".head .facts", "#operands", "#cause"]  # fmt: skip
     tops = [boxes(browser, selector)[0]["top"] for selector in order]
     assert tops == sorted(tops)
     assert boxes(browser, ".verdict .added")[0]["bottom"] < 900  # in the first screen
@@ -165,7 +165,7 @@ def test_a_full_gpu_is_told_at_the_head_as_it_was_when_it_was_full(browser: Chro
 def test_the_head_of_a_job_has_the_verdict_then_its_ranks(browser: Chromium, pages: dict[str, Path]) -> None:
     for width in WIDTHS:
         browser.open(pages["ranks en"], width)
-        order = [".verdict h1", ".verdict .diff", ".strip .cells .cause", ".strip ul .cause", ".facts", "#stories"]
+        order = [".verdict h1", ".verdict .diff", ".strip .cells .cause", ".strip ul .cause", ".facts", "#operands"]
         tops = [boxes(browser, selector)[0]["top"] for selector in order]
         assert tops == sorted(tops)
         assert boxes(browser, ".strip .cells")[0]["bottom"] < 900

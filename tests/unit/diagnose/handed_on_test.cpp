@@ -50,6 +50,33 @@ TEST(HandedOn, TheMoveMayBeThatOfTheModuleAround) {
   expect_operand(context, expect_code(context, "DV101"), "x");
 }
 
+TEST(HandedOn, WhichOfTheTwoTorchNamesDoesNotMatter) {
+  Case context = over_two_stages("cuda:1");
+  context.facts.failure.operands[0].offending = true;
+  context.facts.failure.operands[1].offending = false;
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "skip");
+  expect_evidence(finding, "`x` was moved from cuda:0 to cuda:1, where the next part of the model is, at net.py:56");
+}
+
+TEST(HandedOn, WhatTheFailingFunctionMadeComesToTheOthers) {
+  Case context;
+  const Frame failing = own("scatter.py", 25, "Lookup.backward", "grad.index_add_(0, rows, values)");
+  context.mixes("aten::index_add_", "cuda:0", "cuda:1").frames({failing, own("train.py", 91, "<module>", "")});
+  Event here = made("cuda:0", {own("scatter.py", 24, "Lookup.backward", "grad = torch.zeros(6, 3, device=device)")});
+  here.device_text = "device";
+  here.op = "aten::zeros";
+  context.operand("self", "grad", OperandKind::kLocal, "cuda:0", {here});
+  for (const char* name : {"rows", "values"}) {
+    Event sent = moved("cuda:1", {own("train.py", 58, "Tower.forward", "rows.to(item_device)")});
+    sent.device_text = "item_device";
+    context.operand("other", name, OperandKind::kLocal, "cuda:1", {sent}).offending = true;
+  }
+  const auto finding = expect_code(context, "DV101");
+  expect_operand(context, finding, "grad");
+  expect_fix(finding, model::FixKind::kCreationSite, "create `grad` on the device of `rows`");
+}
+
 TEST(HandedOn, AFunctionThatHasReturnedGaveBackOneOfTwoElsewhere) {
   Case context;
   context.mixes("aten::gather", "cuda:1", "cuda:0")

@@ -219,6 +219,17 @@ TEST(HostBoundary, MistralInference252HostTensorInNccl) {
   expect_operand(context, expect_code(context, "DV103"), "prompt_length");
 }
 
+TEST(HostBoundary, NormOfWhatFsdpKeepsOnTheCpu) {
+  Case context;
+  context.fails("c10d::allreduce_", "No backend type associated with device type cpu", SentenceKind::kGroup);
+  context.module("", "FSDPModel", {weight("cpu")});
+  const auto found = expect_code(context, "DV103");
+  expect_evidence(found, "FSDP keeps the sharded parameters and their gradients on the CPU (CPUOffloadPolicy)");
+  EXPECT_EQ(found.fixes.size(), 1U);
+  context.model().modules.front().tensors.front().device = "cuda:0";
+  EXPECT_EQ(expect_code(context, "DV103").evidence.size(), 1U);
+}
+
 TEST(HostBoundary, ModelLeftBehind) {
   Case context;
   context.model().expression = "net";

@@ -28,16 +28,16 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
         if model.sharded_by() or not model.gpus:
             continue
         uncovered: list[Held] = []
-        split: list[tuple[Held, Held]] = []
+        split: dict[tuple[str, str], list[tuple[Held, Held]]] = {}
         for path, module in model.tree.modules.items():
             here = [held for held in model.of_module.get(path, ()) if held.device not in ("", "meta")]
             torn = _torn(module, here)
             if torn is not None and model.placing(path) is None:
-                split.append(torn)
+                split.setdefault((torn[0].device, torn[1].device), []).append(torn)
             elif all(held.device == "cpu" for held in here):
                 uncovered += [held for held in here if _is_left(model, path, module, held)]
-        if split:
-            yield _split(*split[0], len(split) - 1)
+        for alike in split.values():
+            yield _split(*alike[0], len(alike) - 1)
         if uncovered:
             yield _left(subject, model, uncovered)
 

@@ -55,6 +55,21 @@ def test_replaced_where_made(source: str, function: str, is_replaced: bool) -> N
         ("fit", "pass", "model.load_state_dict(state)", ""),
         ("fit", "pass", "model.norm.std = data", ""),
         ("fit", "pass", "other.mean = data", ""),
+        (
+            "fit",
+            "pass",
+            "for name, old in net.named_buffers():\n    setattr(copy, name, old)",
+            "setattr(copy, name, old)",
+        ),
+        (
+            "fit",
+            "pass",
+            "for name, old in net.named_buffers():\n    copy._buffers[name] = old",
+            "copy._buffers[name] = old",
+        ),
+        ("fit", "pass", "for name, old in net.named_parameters():\n    setattr(copy, name, old)", ""),
+        ("fit", "pass", "for name, old in net.named_buffers():\n    setattr(copy, 'other', old)", ""),
+        ("fit", "pass", "for () in net.named_buffers():\n    pass", ""),
         ("fit", "pass", "def given(trainer, *, module):\n    module.mean = data", "module.mean = data"),
         (
             "fit",
