@@ -46,17 +46,15 @@ void tell_why_it_is_there(const Context& context, const Sides& sides, Hypothesis
   }
   const Event& placed = sides.placed();
   const bool own = other->owner.is(model::owners::kProgram);
-  const std::vector<model::Argument> facts = {{"name", name_of(*sides.partner)},
-                                              {"device", sides.partner->device.str()},
-                                              {"at", at_text(*other)},
-                                              {"owner", text_of(other->owner)},
-                                              {"value", quoted(device_text_of(*other))}};
+  std::vector<model::Argument> facts = {
+      {"name", name_of(*sides.partner)}, {"device", sides.partner->device.str()}, {"at", at_text(*other)}};
   const auto by_literal = [](const Event& event) {
     return source_of(event) == DeviceSource::kLiteral && event.op == "Module.to";
   };
   if (other->owner.is(model::owners::kPeft)) {
     found.add_evidence(25, {"{name} is on {device}, where the layer is that it adapts.", facts});
   } else if (context.is_placed_by_map(*sides.partner)) {
+    if (!own) facts.push_back({"owner", text_of(other->owner)});
     found.add_evidence(20,
                        {own ? "{name} is on {device}, one of several devices that the program itself chooses from{at}."
                             : "{name} is on {device} because of the map of {owner}.",
@@ -66,6 +64,7 @@ void tell_why_it_is_there(const Context& context, const Sides& sides, Hypothesis
   } else if (sides.are_results) {
     found.add_evidence(25, {"{name} was computed on {device}, by a part that was put there{at}.", facts});
   } else if (own && by_literal(placed) && by_literal(*other)) {  // two networks
+    facts.push_back({"value", quoted(device_text_of(*other))});
     found.add_evidence(
         25,
         {"{name} on {device} was put there by a value of its own, {value}{at}; what passes between the two has to be "
