@@ -25,6 +25,7 @@ from devsan.doctor.source.objects import (
     State,
     copied,
     element_of,
+    lose,
 )
 from devsan.doctor.source.scope import Scope
 from devsan.doctor.source.values import (
@@ -75,6 +76,7 @@ def invoke(run: Interpreter, function: Value, given: Arguments, scope: Scope) ->
         return module_calls.call(run, function, given)
     if isinstance(function, Member):
         return _of_member(run, function, given, scope)
+    _lose(given)
     return UNKNOWN
 
 
@@ -107,9 +109,18 @@ def _of_reference(run: Interpreter, name: str, given: Arguments, scope: Scope) -
         return UNKNOWN
     if name.startswith(("torch.", "torch_", "torchvision.")):
         found = library_calls.known(run, name, given)
+        if found is None and name.startswith("torch.distributed."):
+            _lose(given)
         return found if found is not None else torch_calls.call(run, name, given)
     found = library_calls.known(run, name, given)
+    if found is None:
+        _lose(given)
     return UNKNOWN if found is None else found
+
+
+def _lose(given: Arguments) -> None:
+    for value in (*given.values, *given.named.values()):
+        lose(value)
 
 
 def _of_member(run: Interpreter, function: Member, given: Arguments, scope: Scope) -> Value:

@@ -163,7 +163,8 @@ def _of_accelerate(run: Interpreter, last: str, given: Arguments) -> Value | Non
         if not isinstance(model, Object):
             return UNKNOWN
         if last in ("cpu_offload", "disk_offload"):
-            found: Map | None = Map(given.node, True, f"{last}(...)")
+            # With a device of its own it brings each module there, and none to another GPU.
+            found: Map | None = Map(given.node, given.get("execution_device", 1) is None, f"{last}(...)")
         else:
             position = 1 if last == "dispatch_model" else None
             value = given.get("device_map", position)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devsan.doctor.source import conditions, containers
-from devsan.doctor.source.objects import Object, element_of
+from devsan.doctor.source.objects import Object, element_of, lose
 from devsan.doctor.source.scope import Scope, join_names
-from devsan.doctor.source.values import UNKNOWN, Const, Sequence, Table, Value, join_all
+from devsan.doctor.source.values import UNKNOWN, Const, Parameters, Sequence, Table, Value, join_all
 
 if TYPE_CHECKING:
     from devsan.doctor.source.interpreter import Interpreter
@@ -38,6 +38,8 @@ def listed(value: Value) -> list[Value] | None:
 def follow_for(run: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> bool:
     """Follows a loop, and returns whether the path ends in it."""
     holder = containers.iterate(run, node.iter, scope)
+    if isinstance(holder, Parameters) and _gives_data(node):
+        lose(holder.model)
     items = listed(holder)
     room = _room(run)
     if items and len(items) <= room:
@@ -55,6 +57,12 @@ def follow_for(run: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> 
     _one_for_all(run, node, scope, element)
     run.block(node.orelse, scope)
     return False
+
+
+def _gives_data(node: ast.For | ast.AsyncFor) -> bool:
+    """Whether a loop gives weights other data: ``p.data = p.data.cuda()``."""
+    targets = (each for inner in ast.walk(node) if isinstance(inner, ast.Assign) for each in inner.targets)
+    return any(isinstance(each, ast.Attribute) and each.attr == "data" for each in targets)
 
 
 def follow_while(run: Interpreter, node: ast.While, scope: Scope) -> bool:

@@ -22,6 +22,7 @@ from devsan.doctor.source.objects import (
     Moved,
     Object,
     element_of,
+    lose,
     mapped,
     move,
     parts,
@@ -65,6 +66,9 @@ def method(run: Interpreter, holder: Object, name: str, given: Arguments) -> Val
         return UNKNOWN
     if name in ("to", "cuda", "cpu", "to_empty"):
         return _moved(run, holder, "to" if name == "to_empty" else name, given)
+    if name == "_apply":
+        lose(holder)
+        return holder
     if name in _SAME:
         return holder
     if name in ("parameters", "buffers", "named_parameters", "named_buffers"):

@@ -134,6 +134,12 @@ def move(module: Object, where: Where) -> None:
                 part.state.attributes[name] = replace(value, where=where if registered else NOWHERE)
 
 
+def lose(value: Value) -> None:
+    """What a function that is not followed may have placed is anywhere: ``fully_shard(model)``."""
+    if isinstance(value, Object) and value.state.is_module:
+        move(value, NOWHERE)
+
+
 def places(module: Object) -> set[Where]:
     """Returns where the weights of a module and its parts are."""
     found = set()
