@@ -1,5 +1,7 @@
 #include "diagnose/host_only.h"
 
+#include <algorithm>
+
 #include "diagnose/codes.h"
 #include "diagnose/predicates.h"
 
@@ -79,14 +81,20 @@ std::optional<Hypothesis> collective(const Context& context) {
                        "FSDP keeps the sharded parameters and their gradients on the CPU (CPUOffloadPolicy): what is "
                        "computed of them, such as their norm, is reduced there.");
   }
-  if (!context.operands().empty()) {
-    found.operands = {0};
-    found.origin = placement_of(context.operands().front().provenance);
-    found.title = {"{name} is on the CPU, but the process group uses NCCL",
-                   {{"name", name_of(context.operands().front())}}};
+  // The other tensors of the call are on a GPU: a backend for the CPU does not join the two.
+  const bool mixed =
+      std::ranges::any_of(context.operands(), [](const Operand& operand) { return operand.device.is_accelerator(); });
+  const auto host =
+      std::ranges::find_if(context.operands(), [](const Operand& operand) { return operand.device.is_host(); });
+  if (host != context.operands().end()) {
+    found.operands = {context.index_of(*host)};
+    found.origin = placement_of(host->provenance);
+    found.title = {"{name} is on the CPU, but the process group uses NCCL", {{"name", name_of(*host)}}};
   }
-  found.propose(FixKind::kConfiguration,
-                "add a CPU backend to the process group: init_process_group(\"cpu:gloo,cuda:nccl\")");
+  if (!mixed) {
+    found.propose(FixKind::kConfiguration,
+                  "add a CPU backend to the process group: init_process_group(\"cpu:gloo,cuda:nccl\")");
+  }
   if (!offloaded) found.propose(FixKind::kUseSite, "move the tensor to the rank's GPU before the collective");
   return found;
 }

@@ -123,10 +123,12 @@ class Advice {
     const auto kept = std::ranges::find(held_.parts, HolderKind::kHistory, &MemoryPart::kind);
     if (kept == held_.parts.end()) return;
     const MemoryHolder& holder = kept->largest.front();
-    propose(FixKind::kUseSite, holder.bytes,
-            {"detach what is kept of earlier steps in {name} (.detach(), or .item() for a number), unless one backward "
-             "pass is to go through all of it: the autograd graphs hold {bytes} in {count}",
-             {{"name", holder.name}, {"bytes", format_size(holder.bytes)}, {"count", tensors_text(holder.tensors)}}});
+    propose(
+        FixKind::kUseSite, holder.bytes,
+        {"detach what is kept of earlier steps in {name} (.detach(), or .item() for a number; torch.no_grad() where "
+         "nothing is trained), unless one backward pass is to go through all of it: the autograd graphs hold {bytes} "
+         "in {count}",
+         {{"name", holder.name}, {"bytes", format_size(holder.bytes)}, {"count", tensors_text(holder.tensors)}}});
   }
 
   /// A list that grows: what is in it is held until the list is gone.
@@ -136,7 +138,8 @@ class Advice {
     const MemoryHolder& holder = kept->largest.front();
     if (holder.tensors < 2 || holder.bytes < missing()) return;
     propose(FixKind::kUseSite, holder.bytes,
-            {"keep what is in {name} on the CPU, or only numbers of it (.item()): it holds {bytes} in {count}",
+            {"keep what is in {name} on the CPU (.detach().cpu()), or only numbers of it (.item()): it holds {bytes} "
+             "in {count}",
              {{"name", holder.name}, {"bytes", format_size(holder.bytes)}, {"count", tensors_text(holder.tensors)}}});
   }
 

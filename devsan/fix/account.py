@@ -102,7 +102,7 @@ def _tried(trial: Trial, first: Plain | None, tree: WorkingTree) -> TriedFix:
                 evidence.append(message("equal to one device with the same random numbers: {what}", what=what))
             elif trial.altered == COPIES:
                 evidence.append(
-                    message("equal to one device with this change, which copies a tensor: {what}", what=what)
+                    message("equal to one device with this change, which copies or shares a tensor: {what}", what=what)
                 )
             elif trial.altered == TRAINS:
                 evidence.append(

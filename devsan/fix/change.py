@@ -17,7 +17,7 @@ TRAINS = "trains"
 """The optimizer gets parameters that it did not have."""
 
 COPIES = "copies"
-"""The program goes on with a copy of a tensor that it kept under another name: that one stays as it was."""
+"""The program goes on with a copy of a tensor that it kept under another name, which stays as it was; or no longer."""
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     if is_local and root in bound:
         yield said
     yield from (f"{source.segment(each)}.device" for each in _asked_for_shape(node) if _root(each) in bound)
+    yield from (f"next({layer}.parameters()).device" for layer in _wrapped(source, node))
     yield from (f"{layer}.weight.device" for layer in _layers(function))
     called = _called_with(source, node)
     callee = _parsed(called)
@@ -100,6 +101,16 @@ def _asked_for_shape(node: ast.AST) -> Iterator[ast.expr]:
     for each in ast.walk(node) if is_factory(node) else ():
         if isinstance(each, ast.Attribute) and each.attr in ("shape", "size", "dtype") and _root(each) != "torch":
             yield each.value
+
+
+def _wrapped(source: Source, node: ast.AST) -> Iterator[str]:
+    """The layer that a statement wraps in its own place: ``net.fc`` of ``net.fc = Lora(net.fc).to(device)``."""
+    statement = source.statement_around(node) if isinstance(node, ast.expr) else None
+    made = moved(node)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(made, ast.Call):
+        target = source.segment(statement.targets[0])
+        if target in map(source.segment, made.args):
+            yield target
 
 
 def _layers(function: ast.AST) -> Iterator[str]:

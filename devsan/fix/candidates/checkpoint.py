@@ -8,7 +8,7 @@ from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, with_keyword, without_keywords
-from devsan.fix.change import Change
+from devsan.fix.change import COPIES, Change
 from devsan.fix.failure import Failure, Source, placing_frames, source_of
 from devsan.fix.scope import devices
 
@@ -61,4 +61,5 @@ def _read_to(source: Source, call: ast.Call, places: list[tuple[str, int]], doub
     for device, its_doubt in places:
         text = message("read the checkpoint to {device}, wherever it was saved", device=device.strip('"'))
         after = with_keyword(source, call, "map_location", device)
-        yield Change(text, "creation_site", (source.replace(call, after),), doubt=doubt + min(its_doubt, 5))
+        yield Change(text, "creation_site", (source.replace(call, after),), doubt=doubt + min(its_doubt, 5),
+                     alters=COPIES)  # what is there already is taken by load_state_dict as it is  # fmt: skip
