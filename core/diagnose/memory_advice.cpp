@@ -138,7 +138,7 @@ class Advice {
     const MemoryHolder& holder = kept->largest.front();
     if (holder.tensors < 2 || holder.bytes < missing()) return;
     propose(FixKind::kUseSite, holder.bytes,
-            {"keep what is in {name} on the CPU (.detach().cpu()), or only numbers of it (.item()): it holds {bytes} "
+            {"keep what is in {name} on the CPU, or only numbers of it (.item()): it holds {bytes} "
              "in {count}",
              {{"name", holder.name}, {"bytes", format_size(holder.bytes)}, {"count", tensors_text(holder.tensors)}}});
   }

@@ -329,7 +329,7 @@ def test_every_format_tells_it(tmp_path: Path) -> None:
         assert "DV501" in shown[how], how
     page = shown["html"]
     first_chart = page.index('<figure class="chart">')
-    assert page.index('id="finding-1"') < first_chart < page.index('id="stories"'), "the curve leads"
+    assert page.index('id="finding-1"') < first_chart < page.index('id="operands"'), "the curve leads"
     assert re.match(r".{0,400}cuda:0", page[first_chart:], re.S)
     assert "No operand is known." not in page, "nobody placed anything wrong"
     [result] = json.loads(shown["sarif"])["runs"][0]["results"]
