@@ -47,7 +47,7 @@ def result_of(found: Search, command: Sequence[str], directory: str) -> FixResul
     return FixResult(
         "fixed" if verified else "nothing to fix" if ended else "not fixed", tuple(command), directory,
         None if failing is None or failing.reported is None else _decided(failing.reported, fixes),
-        tuple((_where(each), each["headline"]) for each in findings[1:]),
+        tuple(dict.fromkeys((_where(each), each["headline"]) for each in findings[1:])),
         fixes, patch, next((str(fix.reason) for fix in fixes if fix.status == "unverified"), ""),
         "" if findings or ended or failing is None else _failed(failing) if failing.timed_out else failing.failure,
         found.experiments, found.seconds, found.difference, failing is not None and failing.timed_out and not findings,

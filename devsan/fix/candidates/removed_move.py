@@ -66,7 +66,10 @@ def _without(frame: Mapping[str, Any], event: Mapping[str, Any], doubt: int) -> 
         edits = tuple(source.replace(each, source.segment(each.func.value)) for each in beside)  # type: ignore[attr-defined]
         text = message("leave out {moves}", moves=", ".join(f"`{source.segment(each)}`" for each in beside))
         yield Change(text, "creation_site", edits, doubt=doubt + host)
-    text = message("leave out `{move}`", move=source.segment(call))
+    whole, kept = source.segment(call), source.segment(receiver)
+    text = message("leave out `{move}`", move=whole)
+    if isinstance(receiver, ast.Call):  # which stays: v.clone() of v.clone().cuda()
+        text = message("leave out `{argument}` in `{call}`", argument=whole[len(kept) :], call=whole)
     yield Change(text, "creation_site", (edit,), doubt=doubt + host)
 
 

@@ -19,13 +19,13 @@ from devsan.fix.search import Search, search
 from devsan.fix.trial import Trial
 from devsan.options import Options
 
-_ONE_IN = 6
+_ONE_IN = 10
 _IN_CI = 2
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A search runs a program a dozen times: `make test` has one in six of them, CI one more, which has an hour."""
+    """A search runs a program a dozen times: `make test` has one in ten of them, CI one more, which has an hour."""
     for item in items:
         if {"searched", "fixed_in_ranks"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.drawn(_ONE_IN))
