@@ -34,6 +34,9 @@ const Event* moved_away(const Operand& moved, const Operand& stayed) {
   if (move == nullptr || placement_of(stayed.provenance) == nullptr || is_weight(moved) || is_weight(stayed)) {
     return nullptr;
   }
+  const Event& placed = *placement_of(stayed.provenance);
+  const bool younger = placed.kind == model::EventKind::kMade && placed.sequence > move->sequence;
+  if (younger) return nullptr;  // made there behind the move: nothing has left it
   const bool away = move->kind == model::EventKind::kMoved && move->from == stayed.device;
   return away && move->from.is_accelerator() && move->owner.is(model::owners::kProgram) ? move : nullptr;
 }

@@ -59,6 +59,18 @@ TEST(HandedOn, WhichOfTheTwoTorchNamesDoesNotMatter) {
   expect_evidence(finding, "`x` was moved from cuda:0 to cuda:1, where the next part of the model is, at net.py:56");
 }
 
+TEST(HandedOn, WhatIsMadeBehindTheMoveWasNotLeftBehind) {
+  Case context = over_two_stages("cuda:1");
+  Event late = made("cuda:0", {own("net.py", 57, "Net.forward", "skip = torch.ones(4, device=\"cuda:0\")")});
+  late.op = "aten::ones";
+  late.device_text = "\"cuda:0\"";
+  late.sequence = 3;
+  context.facts.failure.operands[0].provenance = {late};
+  EXPECT_EQ(text_of({expect_code(context, "DV101")}).find("has stayed on"), std::string::npos);
+  context.facts.failure.operands[0].provenance.front().sequence = 1;
+  EXPECT_NE(text_of({expect_code(context, "DV101")}).find("has stayed on"), std::string::npos);
+}
+
 TEST(HandedOn, WhatTheFailingFunctionMadeComesToTheOthers) {
   Case context;
   const Frame failing = own("scatter.py", 25, "Lookup.backward", "grad.index_add_(0, rows, values)");
