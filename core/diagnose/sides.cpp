@@ -185,7 +185,7 @@ bool is_left_behind(const Context& context, Sides& sides) {
 }
 
 bool is_given(const Context&, Sides& sides) {
-  const bool explained = sides.left != nullptr || sides.handed != nullptr || sides.without != nullptr;
+  const bool explained = sides.left != nullptr || sides.onward() != nullptr;
   return !explained && is_given_beside(*sides.partner, *sides.culprit);
 }
 

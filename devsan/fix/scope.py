@@ -53,7 +53,7 @@ def devices(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> list[t
 def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> Iterator[str]:
     bound = names_bound(source, node)
     function = source.function_around(node)
-    name = _parsed(operand["name"])
+    name = parsed(operand["name"])
     root, public = "", _PRIVATE.sub(_PUBLIC, operand["name"] or "")
     if name is not None:
         holder = _receiver(name)
@@ -66,14 +66,14 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     yield from (f"next({layer}.parameters()).device" for layer in _wrapped(source, node))
     yield from (f"{layer}.weight.device" for layer in _layers(function))
     called = _called_with(source, node)
-    callee = _parsed(called)
+    callee = parsed(called)
     unnamed = callee is not None and not operand["name"] and _root(callee) in bound - {"torch", "F"}
     if is_weight(operand) and (unnamed or (called and operand["name"].startswith(f"{called}."))):
         yield f"next({called}.parameters()).device"
     yield from (f"next({module}.parameters()).device" for module in _hooked(source, function, bound))
     inside = source.class_around(node)
     for event in operand["provenance"][:2]:
-        text = _parsed(event["device_text"])
+        text = parsed(event["device_text"])
         if text is not None and _is_known(source, inside, text, bound) and event["device_text"] in source.text:
             yield event["device_text"]
     yield from _devices_in(source, function, bound)
@@ -307,7 +307,7 @@ def _is_known(source: Source, inside: ast.ClassDef | None, expression: ast.expr,
     attributes = {own_attribute(each) for each in nodes} - {""}
     return (
         _root(expression) in bound
-        and all(hasattr(builtins, each) or each in _of_file(source) for each in names)
+        and all(hasattr(builtins, each) for each in names - _of_file(source))
         and attributes <= _attributes_of(source, inside)
     )
 
@@ -345,7 +345,8 @@ def _receiver(node: ast.expr) -> ast.expr:
     return node
 
 
-def _parsed(text: str | None) -> ast.expr | None:
+def parsed(text: str | None) -> ast.expr | None:
+    """Returns the expression that ``text`` is; None where it is none."""
     try:
         return ast.parse(text, mode="eval").body if text else None
     except SyntaxError:
@@ -358,4 +359,4 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-__all__ = ["HOST", "LITERAL", "devices", "names_bound", "own_nodes", "positional"]
+__all__ = ["HOST", "LITERAL", "devices", "names_bound", "own_nodes", "parsed", "positional"]

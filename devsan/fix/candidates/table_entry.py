@@ -10,6 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
+from devsan.fix.scope import parsed
 
 _TIED = 2  # the weights of two parts are one tensor: they can only be on one GPU
 _DOUBT = 34  # the program meant to have the part where it is
@@ -50,10 +51,7 @@ def _with_entry(source: Source, event: Mapping[str, Any], device: str, doubt: in
 
 def _key_of(text: str) -> object:
     """The constant in ``placement["head"]``; None for another expression."""
-    try:
-        node = ast.parse(text, mode="eval").body if text else None
-    except SyntaxError:
-        return None
+    node = parsed(text)
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, (ast.Name, ast.Attribute)):
         return None
     return node.slice.value if isinstance(node.slice, ast.Constant) else None

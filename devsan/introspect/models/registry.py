@@ -59,9 +59,8 @@ class Registry:
         self._homes: dict[object, Home] = {}
         self._loose: dict[object, Home] | None = None
         self._in_memory: dict[int, Any] = {}  # what is kept loosely, by its memory
-        for number, tree in enumerate(self.trees):
-            for path, name, tensor, is_buffer in tree.tensors():
-                _add(self._homes, tensor, Home(BUFFER if is_buffer else PARAMETER, number, path, name))
+        for tensor, home in self._registered():
+            _add(self._homes, tensor, home)
 
     def home_of(self, tensor: Any) -> Home | None:
         """Returns where ``tensor``, or one that it is a view of, is kept; None when no model keeps it."""
@@ -86,17 +85,20 @@ class Registry:
 
     def homes_of(self, home: Home) -> Sequence[Home]:
         """Returns all places at which models register the tensor of ``home``, or one with its memory."""
-        return next((homes for homes in self._by_memory.values() if home in homes), ())
+        return self._of_one_memory.get(home, ())
 
     @functools.cached_property
-    def _by_memory(self) -> dict[object, list[Home]]:
+    def _of_one_memory(self) -> dict[Home, list[Home]]:
         found: dict[object, list[Home]] = {}
+        for tensor, home in self._registered():
+            if (key := key_of(tensor)) is not None:
+                found.setdefault(key, []).append(home)
+        return {home: homes for homes in found.values() for home in homes}
+
+    def _registered(self) -> Iterator[tuple[Any, Home]]:
         for number, tree in enumerate(self.trees):
             for path, name, tensor, is_buffer in tree.tensors():
-                home = Home(BUFFER if is_buffer else PARAMETER, number, path, name)
-                if (key := key_of(tensor)) is not None:
-                    found.setdefault(key, []).append(home)
-        return found
+                yield tensor, Home(BUFFER if is_buffer else PARAMETER, number, path, name)
 
     def kept_in(self, storage: int) -> Any:
         """Returns what a model keeps, registered or not, in the memory ``storage``; None if there is nothing.
