@@ -127,6 +127,7 @@ def test_a_line_breaks_between_words(programs):
     assert all(len(line) <= 80 for line in error.splitlines()[-2:])
 
 
+@pytest.mark.long
 def test_one_line_for_a_job(programs):
     (programs.folder / "program.py").write_text(RANKS, encoding="utf-8")
     words = [sys.executable, "-m", "devsan", "run", "--gpus=2", "--", "torchrun", "--nproc-per-node=2", "program.py"]

@@ -51,6 +51,7 @@ def test_a_run(programs, options, code):
     assert done == code, error
 
 
+@pytest.mark.long
 def test_a_child_of_a_command(programs):
     programs.words(FAILS)
     command = ("--", sys.executable, "program.py")

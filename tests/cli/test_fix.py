@@ -195,6 +195,7 @@ def devsan(tmp_path: Path) -> Command:
     return Command(tmp_path)
 
 
+@pytest.mark.long
 def test_a_diff_that_git_applies_fixes_the_program(devsan: Command) -> None:
     path = devsan.write(FAILS)
     done = devsan("--diff", "train.py")
@@ -241,6 +242,7 @@ def test_it_is_applied_and_not_over_what_git_does_not_have(devsan: Command) -> N
 
 
 @pytest.mark.parametrize("place", ["pyproject.toml", "DEVSAN_OPTIONS"])
+@pytest.mark.long
 def test_a_size_that_is_in_force_for_runs_does_not_reach_experiments(devsan: Command, place: str) -> None:
     devsan.write(FAILS.replace("cuda:1", "cuda:0"))
     if place == "DEVSAN_OPTIONS":

@@ -92,6 +92,7 @@ def test_safe_path(front, same_as_python):
         "traceback.print_stack(limit=1)",
     ],
 )
+@pytest.mark.long
 def test_the_end(front, same_as_python, last_line):
     front.write("broken.py", "x = = 1\n")
     front.write(

@@ -192,6 +192,7 @@ def processes_with(mark: str) -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.long
 def test_a_sweep_that_is_ended_goes_on_later(folder: Path, number: signal.Signals) -> None:
     text = SWEEP.replace('"fine", "mixed", "bad"', '"fine", "sleep"').replace("60", "600").replace("[2, 3]", "[2]")
     (folder / "sweep.toml").write_text(text, encoding="utf-8")

@@ -235,6 +235,7 @@ def _is_a_file(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("spoil", [_others_can_read, _is_a_link, _is_a_file])
+@pytest.mark.long
 def test_a_folder_that_is_not_this_users_alone(desk, spoil: Callable[[Desk], None]):
     """The program runs as ever, and is not seen."""
     spoil(desk)
@@ -297,6 +298,7 @@ def test_visible_devices_are_counted_as_the_machine_counts(desk):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.long
 def test_on_a_terminal_until_it_is_stopped(desk, number):
     (desk.folder / "train.py").write_text(BESIDE, encoding="utf-8")
     process = desk.start("-m", "devsan", "run", "--gpus", "2", "train.py")

@@ -41,6 +41,7 @@ def test_get_max_memory_sees_the_budgets(run):
         assert low * GIB < budgets[ordinal] < high * GIB
 
 
+@pytest.mark.long
 def test_get_max_memory_sees_what_others_hold(run):
     free = result_of(run, "--gpus", "2:rtx3090-24g", code=MAX_MEMORY)
     busy = result_of(run, "--gpus", "2:rtx3090-24g", "--used-memory", "0,10GiB", code=MAX_MEMORY)

@@ -61,6 +61,7 @@ def test_trains_as_parts_of_the_batch_on_cpu(recorder):
     assert all(torch.equal(emulated["weights"][name], weight) for name, weight in plain["weights"].items())
 
 
+@pytest.mark.long
 def test_each_gpu_takes_its_part(run):
     done = run("-m", "devsan", "run", "--gpus", "4", str(EXAMPLE))
     assert done.returncode == 0, done.stderr

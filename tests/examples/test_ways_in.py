@@ -50,12 +50,14 @@ def expected(tmp_path_factory) -> str:
     ],
     ids=["script", "module", "code"],
 )
+@pytest.mark.long
 def test_devsan_run(run, expected, words):
     # EXAMPLE's folder for -m; what else was on the path stays, DevSan may be there.
     path = os.pathsep.join([str(EXAMPLE.parent), os.environ.get("PYTHONPATH", "")])
     assert finish(run("-m", "devsan", "run", *words, PYTHONPATH=path)) == expected
 
 
+@pytest.mark.long
 def test_emulate_in_python(run, expected):
     assert finish(run("-c", IN_PYTHON)) == expected
 
@@ -69,6 +71,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.long
 def test_emulate_under_devsan_run_joins_its_gpus(run):
     done = run("-m", "devsan", "run", "--gpus", "2", "-c", JOINING)
     assert (done.returncode, done.stdout) == (0, "2 2.0\n" * 2), done.stderr
@@ -92,5 +95,6 @@ def test_variable_in_the_environment(run, expected):
 
 
 @pytest.mark.usefixtures("installed")
+@pytest.mark.long
 def test_any_command(run, expected):
     assert finish(run("-m", "devsan", "run", "--gpus", "2", "--", sys.executable, str(EXAMPLE))) == expected

@@ -64,6 +64,7 @@ for step in range(3):
     ],
     ids=["a parameter that moved", "a parameter", "a sum in a copy", "a sum", "a value that varies", "noise"],
 )
+@pytest.mark.long
 def test_what_differs_on_one_gpu_is_told(tmp_path: Path, text: str, said: str):
     tmp_path.joinpath("train.py").write_text(text, encoding="utf-8")
     with laboratory(tmp_path, "train.py") as found:

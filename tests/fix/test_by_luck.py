@@ -89,6 +89,7 @@ def test_a_change_that_leaves_the_race_is_no_fix(tmp_path, monkeypatch):
     assert found.verified == []
 
 
+@pytest.mark.long
 def test_the_other_races_are_followed_where_no_change_is_known_for_the_first(tmp_path, monkeypatch):
     from devsan.fix import exploration
 

@@ -93,7 +93,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_a_program_that_keeps_nothing(tmp_path, name):
     text, status, *pairs = CASES[name]

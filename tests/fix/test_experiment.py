@@ -77,6 +77,7 @@ def test_a_program_in_a_fork_or_a_process_of_its_own(tmp_path, words, fresh):
 
 
 @pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.long
 def test_what_a_run_writes_in_its_folder_is_thrown_away(tmp_path, fresh):
     folder = tmp_path / "job"
     folder.mkdir()
@@ -118,6 +119,7 @@ def test_ranks_of_torchrun_see_the_change_and_are_compared_one_by_one(tmp_path):
         assert silent.status == "rejected" and "loss" in str(silent.comparison), silent
 
 
+@pytest.mark.long
 def test_replicas_of_data_parallel_draw_in_their_order(tmp_path):
     script(
         tmp_path,
@@ -168,9 +170,8 @@ def test_children_that_are_spawned_are_compared(tmp_path):
         assert fixed.status == "verified", fixed
 
 
-@pytest.mark.parametrize(
-    "words", [("train.py",), pytest.param(("--", sys.executable, "train.py"), marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("words", [("train.py",), ("--", sys.executable, "train.py")])
 def test_what_takes_too_long_is_stopped_with_its_children(tmp_path, words):
     child = "import subprocess, time\nsubprocess.Popen(['sleep', '600'], start_new_session=%s)\ntime.sleep(600)\n"
     script(tmp_path, child % (words[0] == "--"))
@@ -210,6 +211,7 @@ def test_runs_at_once_and_the_end_of_all_of_them(tmp_path):
             found.run()
 
 
+@pytest.mark.long
 def test_results_of_runs_at_once_are_their_own(tmp_path):
     path = script(tmp_path, "import torch\nprint(torch.tensor(1.0, device='cuda').item())\n")
     results = {}
@@ -227,6 +229,7 @@ def test_results_of_runs_at_once_are_their_own(tmp_path):
     assert results == {number: [float(number)] for number in range(4)}
 
 
+@pytest.mark.long
 def test_runs_that_listen_on_one_port_wait_for_each_other(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -251,6 +254,7 @@ print(torch.tensor(2.0, device="cuda").item())
     assert [(each.exit_code, each.error) for each in outcomes] == [(0, "")] * 3
 
 
+@pytest.mark.long
 def test_a_fork_ends_as_python_ends_a_process(tmp_path: Path) -> None:
     text = """\
 import atexit

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import torch
 x = torch.ones(2, device="cuda:0") + torch.ones(2, device="cuda:1")
@@ -53,6 +55,7 @@ def test_what_was_tried_is_shown(tmp_path: Path):
     assert "operands of aten::add are on cuda:0 and cuda:1" in out and "tried:" in out
 
 
+@pytest.mark.long
 def test_what_was_verified_is_kept(tmp_path: Path):
     out, _ = interrupted(tmp_path, SHORT, 5, "--all")
     assert "verified" in out

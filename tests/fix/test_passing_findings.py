@@ -34,6 +34,7 @@ def test_what_the_program_catches_is_no_failure(tmp_path, jobs):
     assert result.trials == [] and result.failing is not None and result.failing.ended
 
 
+@pytest.mark.long
 def test_the_failure_behind_it_is_fixed(tmp_path):
     script(tmp_path, CAUGHT + FAILS)
     with laboratory(tmp_path, "train.py", jobs=1) as found:
@@ -60,6 +61,7 @@ for step in range(2):
 """
 
 
+@pytest.mark.long
 def test_what_ends_the_program_comes_first(tmp_path):
     """On one device the generator fits, so that the comparison shows the table alone."""
     script(tmp_path, GENERATOR)

@@ -55,6 +55,7 @@ def test_a_rank_that_nobody_waits_for_ends_with_its_numbers(tmp_path):
     assert [7] in shapes
 
 
+@pytest.mark.long
 def test_a_server_that_is_left_behind_is_stopped(tmp_path):
     script(tmp_path, LEAVING.format(text="import time; time.sleep(300)  # left"))
     with laboratory(tmp_path, "train.py") as found:
@@ -89,6 +90,7 @@ def test_a_run_that_computes_goes_on(tmp_path):
     process.wait()
 
 
+@pytest.mark.long
 def test_what_a_script_starts_in_sessions_of_their_own_ends_with_it(tmp_path):
     script(tmp_path, "import subprocess\nsubprocess.Popen(['sleep', '611.5'], start_new_session=True)\n")
     with laboratory(tmp_path, "train.py") as found:

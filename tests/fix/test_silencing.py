@@ -148,6 +148,7 @@ def test_a_silencing_change_is_rejected(reference: Reference, script: Path, name
     assert trial.status == "rejected", trial.comparison
 
 
+@pytest.mark.long
 def test_what_the_observer_reads_is_no_transfer_and_no_memory(reference: Reference, script: Path):
     fixed = reference.laboratory.run(texts(change(script, CREATED).edits))
     with Laboratory(reference.laboratory.job, 120) as other:

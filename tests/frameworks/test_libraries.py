@@ -37,18 +37,14 @@ def of(module: str, names: str) -> list[str]:
 def test_trainer_and_peft(equal: Equal) -> None:
     pytest.importorskip("transformers")
     pytest.importorskip("peft")
-    names = of("trainer_cases", "ddp fsdp fsdp2") + of("peft_cases", "in_trainer lora")
+    names = of("trainer_cases", "ddp fsdp2") + of("peft_cases", "lora")
     equal(names, CLIPPED_IN_SHARDS | OTHER_ATTENTION, gpus=2)
 
 
 @pytest.mark.long
 def test_accelerate(equal: Equal) -> None:
     pytest.importorskip("accelerate")
-    equal(
-        of("accelerate_cases", "ddp accumulated mixed_precision collectives saved_and_loaded fsdp fsdp2"),
-        CLIPPED_IN_SHARDS,
-        gpus=2,
-    )
+    equal(of("accelerate_cases", "ddp mixed_precision collectives fsdp2"), CLIPPED_IN_SHARDS, gpus=2)
 
 
 @pytest.mark.long
@@ -59,8 +55,14 @@ def test_lightning(equal: Equal) -> None:
 
 @pytest.mark.frameworks
 def test_the_rest(equal: Equal) -> None:
-    more = of("trainer_cases", "accumulated resumed fsdp_on_the_host") + of("peft_cases", "in_fsdp_trainer")
+    more = of("trainer_cases", "accumulated resumed fsdp fsdp_on_the_host")
+    more += of("peft_cases", "in_trainer in_fsdp_trainer")
     equal(more, CLIPPED_IN_SHARDS | OTHER_ATTENTION, gpus=2)
+
+
+@pytest.mark.frameworks
+def test_the_rest_of_accelerate(equal: Equal) -> None:
+    equal(of("accelerate_cases", "accumulated saved_and_loaded fsdp"), CLIPPED_IN_SHARDS, gpus=2)
 
 
 @pytest.mark.frameworks

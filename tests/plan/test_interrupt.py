@@ -39,6 +39,7 @@ def interrupted(folder: Path, *words: str) -> tuple[int, str, str]:
     return process.returncode, out, first + err
 
 
+@pytest.mark.long
 def test_the_table_says_that_it_is_partial(tmp_path: Path) -> None:
     code, out, err = interrupted(tmp_path, "-o", "map.json")
     assert code == 130, err
@@ -52,6 +53,7 @@ def test_the_table_says_that_it_is_partial(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("memory", ["1GiB", "2MiB"])
+@pytest.mark.long
 def test_json_is_one_document_and_does_not_say_that_nothing_fits(tmp_path: Path, memory: str) -> None:
     code, out, err = interrupted(tmp_path, "--json", "--memory", memory)
     found = json.loads(out)

@@ -82,6 +82,7 @@ BY_DEFAULT = "torch.set_default_device('cuda')\nmodel = Model()"
 
 
 @pytest.mark.parametrize("default", [IN_CONTEXT, BY_DEFAULT])
+@pytest.mark.long
 def test_a_model_that_is_made_on_its_gpu_is_placed(tmp_path: Path, default: str) -> None:
     done = made_on_gpu(tmp_path, default, TRAIN, "1174MiB")
     assert done.returncode == 0, done.stderr
@@ -90,6 +91,7 @@ def test_a_model_that_is_made_on_its_gpu_is_placed(tmp_path: Path, default: str)
     assert planned["fits"] and max(planned["peaks"].values()) > 4 * BLOCK
 
 
+@pytest.mark.long
 def test_a_model_that_does_not_fit_where_it_is_made_has_no_map(tmp_path: Path) -> None:
     done = made_on_gpu(tmp_path, IN_CONTEXT, INFER, "500MiB")
     found = json.loads(done.stdout)
@@ -97,6 +99,7 @@ def test_a_model_that_does_not_fit_where_it_is_made_has_no_map(tmp_path: Path) -
     assert not found["levers"]
 
 
+@pytest.mark.long
 def test_a_model_that_is_wrapped_once_it_is_placed_was_not_made_there(tmp_path: Path) -> None:
     wrapped = 'model = nn.Sequential(Model().to("cuda"))\nloss = nn.MSELoss()'
     done = made_on_gpu(tmp_path, wrapped, INFER, "500MiB")
@@ -105,6 +108,7 @@ def test_a_model_that_is_wrapped_once_it_is_placed_was_not_made_there(tmp_path: 
     assert "embed" in found["planned"]["placement"]["device_map"] and found["planned"]["fits"]
 
 
+@pytest.mark.long
 def test_training_is_planned_for_gradients_and_optimizer_state(tmp_path: Path) -> None:
     done = plan(tmp_path, TRAIN, "--gpus", "3", "--memory", "1174MiB", "--json", "-o", "map.json")
     assert done.returncode == 0, done.stderr
@@ -252,6 +256,7 @@ def test_a_program_that_mixes_devices_when_it_is_split_is_said_to_fail(tmp_path:
     assert "GPUs" not in done.stdout and "batch" not in done.stdout, "levers are for memory"
 
 
+@pytest.mark.long
 def test_a_program_that_takes_long_is_told_to_take_few_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "train.py").write_text("import torch\nraise ValueError('no data')\n")
     options = Options().updated({"gpus": "2", "full_size": "yes"})

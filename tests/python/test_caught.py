@@ -100,6 +100,7 @@ except RuntimeError:
     assert code == 0 and "could not be noted" not in told and "train.py:7:5  operands of aten::mul" in told
 
 
+@pytest.mark.long
 def test_the_ranks_of_a_job_tell_one_list(tmp_path):
     (tmp_path / "train.py").write_text(
         "import os, torch\n" + 'torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))\n' + CATCHES

@@ -30,6 +30,7 @@ def told(text: str, folder: Path, *options: str) -> list[str]:
     return [line for line in done.stderr.splitlines() if "warning" in line]
 
 
+@pytest.mark.long
 def test_once_before_its_weights_are_made(tmp_path: Path) -> None:
     [line] = told("for _ in range(2):\n    LlamaForCausalLM(config)\n", tmp_path)
     assert re.fullmatch(
@@ -39,6 +40,7 @@ def test_once_before_its_weights_are_made(tmp_path: Path) -> None:
     ), line
 
 
+@pytest.mark.long
 def test_weights_that_are_read_count(tmp_path: Path) -> None:
     LOADED = """
 large_models._is_told = True
@@ -50,6 +52,7 @@ LlamaForCausalLM.from_pretrained("saved", dtype=torch.bfloat16)
     assert "in bfloat16" in line
 
 
+@pytest.mark.long
 def test_the_parts_of_a_model_are_not_looked_at(tmp_path: Path) -> None:
     text = """
 from transformers import EncodecConfig, MusicgenConfig, MusicgenDecoderConfig, T5Config
@@ -69,6 +72,7 @@ assert looked == ["LlamaForCausalLM"], looked
     assert told(text, tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_model_that_cannot_be_looked_at_is_made_all_the_same(tmp_path: Path) -> None:
     odd = "def odd(*given):\n    raise ValueError('odd')\nlarge_models._may_be_large = odd\n"
     (tmp_path / "program.py").write_text(SMALL + odd + "LlamaForCausalLM(config)\nprint('made')\n", encoding="utf-8")
@@ -90,6 +94,7 @@ def test_nothing_is_told(made: str, tmp_path: Path) -> None:
     assert told(made, tmp_path) == []
 
 
+@pytest.mark.long
 def test_the_numbers_of_the_program_are_as_without_it(tmp_path: Path) -> None:
     text = """
 torch.manual_seed(0)

@@ -63,6 +63,7 @@ def operate(ordinal: int, count: int) -> None:
             kept.clear()
 
 
+@pytest.mark.long
 def test_a_million_operations_leave_every_counter_at_zero(four_gpus: None) -> None:
     errors: list[BaseException] = []
 
@@ -183,6 +184,7 @@ def test_a_data_loader_forks_workers_and_pins_what_they_make(program: Program) -
         pytest.param("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -15, id="a signal"),
     ],
 )
+@pytest.mark.long
 def test_a_process_ends_with_live_threads_and_tensors(program: Program, ending: str, code: int) -> None:
     result = program(
         """

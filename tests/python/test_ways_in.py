@@ -216,7 +216,7 @@ CELLS.remove(("pytest", "github"))  # pytest prints lines of its own, and a note
 CELLS.remove(("notebook", "github"))
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("way,format", CELLS)
 def test_every_way_in_gives_the_answer_of_devsan_run(way: str, format: str, ran: Ran) -> None:
     def answer(way: str) -> str:
@@ -229,11 +229,10 @@ def test_every_way_in_gives_the_answer_of_devsan_run(way: str, format: str, ran:
     assert answer(way) == expected
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "devsan run"])
 @pytest.mark.parametrize(
-    "program",
-    PROGRAMS,
+    "program", [pytest.param(each, marks=pytest.mark.rare if each == "out of memory" else ()) for each in PROGRAMS]
 )
 def test_and_so_for_each_sort_of_failure_in_each_format(program: str, way: str, ran: Ran) -> None:
     """One run is printed and recorded, and its record rendered in each format, as ``devsan report`` does."""
@@ -291,6 +290,7 @@ with devsan.emulate(gpus=1, output="two.dvs"):
 """
 
 
+@pytest.mark.long
 def test_an_emulation_takes_back_its_hook_and_writes_one_file(tmp_path: Path) -> None:
     (tmp_path / "hooks.py").write_text(HOOKS)
     words = [sys.executable, "hooks.py"]

@@ -26,6 +26,7 @@ def test_a_rank_dies_in_the_embedding(rehearse):
     assert "or: load the model without device_map" in run.prose  # the article's
 
 
+@pytest.mark.long
 def test_the_rank_of_the_first_gpu_dies_later_of_the_same_cause(rehearse):
     run = rehearse(NAME, "1", gpus=8)
     assert run.sentence == (
@@ -38,6 +39,7 @@ def test_the_rank_of_the_first_gpu_dies_later_of_the_same_cause(rehearse):
 
 
 @pytest.mark.parametrize("rank", ["1", "2"])
+@pytest.mark.long
 def test_without_the_map_it_trains(rehearse, rank):
     run = rehearse(NAME, rank, "--fix", gpus=8)
     assert run.sentence == ""

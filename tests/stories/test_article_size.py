@@ -125,6 +125,7 @@ def test_it_fails_as_the_small_one_does_and_ends_repaired(name: str, tmp_path: P
     not all((SEEDS / f"deepspeed-0.14.{patch}").is_dir() for patch in (2, 3)),
     reason="deepspeed 0.14.2 and 0.14.3 are not among the environment's seeds (tools/setup.sh test)",
 )
+@pytest.mark.rare
 def test_minicpm_fails_with_the_defective_release_and_ends_with_the_next(tmp_path: Path) -> None:
     sizes = (
         ("nn.Embedding(64, 32)", "nn.Embedding(122753, 2304)"),

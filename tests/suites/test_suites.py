@@ -127,6 +127,7 @@ def test_known_failures_are_no_error(checkout: Path, known: Path) -> None:
     assert "| test_small.py | 3 | 1 | 7 | 0 | 0 |" in run.stdout
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_imported_is_new(checkout: Path) -> None:
     (checkout / "tests" / "test_small.py").write_text("import torch\nassert not torch.cuda.is_available()\n")
     run = suites("accelerate", "--checkout", f"accelerate={checkout}", "--file", "test_small.py")

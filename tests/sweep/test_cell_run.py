@@ -43,6 +43,7 @@ def marked(mark: str) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_modules_of_the_project_are_imported_once(sweep: Sweep, tmp_path: Path) -> None:
     tmp_path.joinpath("shared.py").write_text("import os\nprocess = os.getpid()\n", encoding="utf-8")
     cells_program = 'import os, sys\nassert sys.modules["shared"].process != os.getpid()\nprint(os.environ["ONE"])\n'

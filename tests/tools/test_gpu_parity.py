@@ -55,6 +55,7 @@ def test_bad_input_is_one_sentence(words: tuple[str, ...], sentence: str) -> Non
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "subjects").mkdir()
     (tmp_path / "subjects" / "dying.py").write_text(

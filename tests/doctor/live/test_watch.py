@@ -138,6 +138,7 @@ def test_the_hook_goes_with_the_session() -> None:
     assert dict(hooks) == before
 
 
+@pytest.mark.long
 def test_a_program_that_imports_torch_later_is_watched(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(STALE, encoding="utf-8")
     kept = {name: text for name, text in os.environ.items() if name not in ("DEVSAN_OPTIONS", "DEVSAN_JOB")}

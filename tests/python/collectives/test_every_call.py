@@ -34,6 +34,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                              ids=LEVELS, scope="module")  # fmt: skip
 
 
+@pytest.mark.long
 def test_call(call: str, outcomes: dict[str, list[str]]) -> None:
     assert outcomes.get(f"check_{call}", "no check for it in jobs/every_call.py") == ["passed"] * RANKS
 

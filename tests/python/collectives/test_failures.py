@@ -58,6 +58,7 @@ def test_each_rank_may_call_its_gpu_cuda_0(fail: Callable[..., Ends]) -> None:
     assert [code for code, _, _ in fail("own_gpu_each", 2)] == [0, 0]
 
 
+@pytest.mark.long
 def test_a_rank_that_never_comes_is_named(fail: Callable[..., Ends]) -> None:
     first, _ = fail("never_comes", 2)
     sentence = told(first)
@@ -65,6 +66,7 @@ def test_a_rank_that_never_comes_is_named(fail: Callable[..., Ends]) -> None:
     assert sentence.endswith("Ranks that have not come to this communicator: 1")
 
 
+@pytest.mark.long
 def test_a_wait_ends_with_the_sentence_of_the_watchdog(fail: Callable[..., Ends]) -> None:
     for rank, end in enumerate(fail("leaves", 3)[:2]):
         sentence = told(end)
@@ -106,6 +108,7 @@ def test_a_killed_rank_is_named_at_once(start_ranks: Start, tmp_path: Path) -> N
         assert [call["state"] for call in later] == ([] if rank == 2 else ["failed"])
 
 
+@pytest.mark.long
 def test_an_error_of_the_program_ends_it(fail: Callable[..., Ends]) -> None:
     begin = time.monotonic()
     (code, _, err), *_ = fail("fails_with_work_under_way", 2)

@@ -74,6 +74,7 @@ def test_the_kernel_is_that_of_the_gpu(
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 @pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.long
 def test_flash_attention(dropout: float, is_causal: bool) -> None:
     query, key, value = operands(torch.bfloat16)
     forward = lambda: functional.scaled_dot_product_attention(  # noqa: E731
@@ -109,6 +110,7 @@ def test_flash_attention_splits_the_keys_of_few_queries() -> None:
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
+@pytest.mark.long
 def test_efficient_attention_of_float(dropout: float) -> None:
     query, key, value = operands(torch.float32)
     peak, kept, output = charged(lambda: functional.scaled_dot_product_attention(query, key, value, dropout_p=dropout))

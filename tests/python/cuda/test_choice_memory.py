@@ -60,6 +60,7 @@ def test_topk_of_many_is_sorted_as_by_sort() -> None:
     assert taken(lambda: rows.topk(5000, sorted=False))[0] < kept + found
 
 
+@pytest.mark.long
 def test_multinomial_divides_by_random_numbers() -> None:
     wide, narrow = torch.ones(64, 32000, device=DEVICE), torch.ones(64, 1000, device=DEVICE)
     assert taken(lambda: wide.multinomial(1)) == (8193536, 512)
@@ -69,6 +70,7 @@ def test_multinomial_divides_by_random_numbers() -> None:
 
 
 @pytest.mark.parametrize("shape", [(N,), (1024, 1024), (64, 16, 1024)])
+@pytest.mark.long
 def test_a_mask_is_turned_into_places(shape: tuple[int, ...]) -> None:
     values, mask = torch.randn(shape, device=DEVICE), half().view(shape)
     result, places = 4 * N // 2, 8 * len(shape) * N // 2
@@ -107,6 +109,7 @@ def test_masked_scatter_counts_what_comes_before() -> None:
     assert taken(lambda: torch.autograd.grad(output, values, grad, retain_graph=True)) == (12602880, 4 * N)
 
 
+@pytest.mark.long
 def test_a_scan_of_one_row_has_a_table_of_tiles() -> None:
     whole, values = torch.ones(N, device=DEVICE, dtype=torch.long), torch.ones(N, device=DEVICE)
     assert taken(lambda: whole.cumsum(0)) == (8408576, 8 * N)
@@ -121,6 +124,7 @@ def test_a_mask_is_brought_to_int64_before_it_is_summed_up() -> None:
     assert taken(lambda: mask.cumsum(1)) == (16 * N, 8 * N)
 
 
+@pytest.mark.long
 def test_a_real_result_of_complex_numbers_is_made_of_complex_ones() -> None:
     values = torch.randn(N, device=DEVICE, dtype=torch.complex64)
     assert taken(values.abs) == (12582912, 4 * N)
@@ -135,6 +139,7 @@ def test_equal_compares_into_booleans() -> None:
     assert taken(lambda: one.equal(one)) == (0, 0)
 
 
+@pytest.mark.long
 def test_as_many_right_sides_as_unknowns_are_permuted_in_a_copy() -> None:
     matrix = torch.randn(512, 512, device=DEVICE) + 100 * torch.eye(512, device=DEVICE)
     for call in (lambda: torch.linalg.inv(matrix), lambda: torch.linalg.solve(matrix, matrix)):
@@ -161,6 +166,7 @@ def test_unique_keeps_the_memory_of_its_operand() -> None:
     torch.testing.assert_close(values.unique().cpu(), torch.ones(1))
 
 
+@pytest.mark.long
 def test_unique_along_a_dimension_moves_it_to_the_front() -> None:
     rows = torch.zeros(1024, 1024, device=DEVICE)
     for call in (torch.unique, torch.unique_consecutive):
@@ -170,6 +176,7 @@ def test_unique_along_a_dimension_moves_it_to_the_front() -> None:
         assert taken(lambda call=call: call(rows, dim=1)) == (peak + rows.nbytes, kept)
 
 
+@pytest.mark.long
 def test_a_group_norm_has_numbers_of_channels() -> None:
     norm = torch.nn.GroupNorm(32, 64).to(DEVICE)
     values = torch.randn(16, 64, 28, 28, device=DEVICE, requires_grad=True)

@@ -161,6 +161,7 @@ def test_starting_costs_little() -> None:
     assert time.process_time() - begin < 1.0  # 0.2 s are promised for a machine that does nothing else
 
 
+@pytest.mark.long
 def test_dynamo_compiles_streams(run: Run) -> None:
     result = run("""
         from devsan import emulate

@@ -114,6 +114,7 @@ def test_tensors_travel_between_spawned_processes(run: Run) -> None:
     ]
 
 
+@pytest.mark.long
 def test_spawn_with_arguments(run: Run) -> None:
     lines = run("""
         import torch
@@ -210,7 +211,9 @@ EVERY_CHANNEL = """
 
 
 # Children of a forkserver inherit nothing, as those that are spawned.
-@pytest.mark.parametrize("method", ["fork", "spawn", pytest.param("forkserver", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "method", ["fork", *(pytest.param(each, marks=pytest.mark.long) for each in ("spawn", "forkserver"))]
+)
 def test_tensors_travel_both_ways_and_the_children_end(run: Run, method: str) -> None:
     traveled = "cuda:0 [2.0, 2.0] cuda:1 [5.0, 5.0, 5.0]"
     assert run(EVERY_CHANNEL.format(method=method)).stdout.splitlines() == [

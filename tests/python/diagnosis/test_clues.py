@@ -205,6 +205,7 @@ net(torch.ones(4, 3, device="cuda:0"))
     ],
     ids=["loaded", "hooked", "lens", "resumed", "collated", "replica", "copied", "taken over", "cached", "remembered"],
 )
+@pytest.mark.long
 def test_the_clues_tell_the_cause(
     program: str, code: str, sentence: str, tmp_path: Path, explained: Callable[[str, Path, int], Any],
     monkeypatch: pytest.MonkeyPatch,

@@ -30,6 +30,7 @@ def without_code(report: str) -> str:
     return re.sub(r"^error\[DV\d{3}\]", "error", report, flags=re.MULTILINE)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_report(name: str, gpus: None, run: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     from devsan import core

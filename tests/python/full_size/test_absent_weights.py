@@ -140,6 +140,7 @@ def test_accelerate_needs_an_index(tmp_path: Path, capfd: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("with_map", [True, False])
+@pytest.mark.long
 def test_accelerate_needs_a_configuration(tmp_path: Path, with_map: bool, capfd: pytest.CaptureFixture[str]) -> None:
     accelerate = pytest.importorskip("accelerate")
     (tmp_path / "config.json").write_text("{}")

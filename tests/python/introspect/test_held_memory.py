@@ -151,6 +151,7 @@ def fixes(finding: dict[str, Any]) -> str:
     return "\n".join(fix["text"] for fix in finding["fixes"])
 
 
+@pytest.mark.long
 def test_a_training_loop_fails_in_its_first_step(tmp_path: Path) -> None:
     finding = found(TRAIN, tmp_path, "--gpus", "1", memory="110MiB")
     of = parts(finding)
@@ -185,6 +186,7 @@ def test_what_the_first_step_of_an_optimizer_needs_in_all(tmp_path: Path) -> Non
     assert not any("in total" in each for each in first["evidence"]), "the first state is not whole"
 
 
+@pytest.mark.long
 def test_of_an_optimizer_whose_state_differs_nothing_is_said_to_come(tmp_path: Path) -> None:
     text = TRAIN.replace("AdamW(model.parameters())", "Adafactor(model.parameters())")
     finding = found(text, tmp_path, "--gpus", "1", memory="90MiB")
@@ -265,6 +267,7 @@ def test_all_that_keep_one_graph_are_named(tmp_path: Path) -> None:
     assert kept["name"] == "`total`, `curve`"
 
 
+@pytest.mark.long
 def test_the_layers_of_one_pass_are_no_history(tmp_path: Path) -> None:
     text = """
 import torch
@@ -280,6 +283,7 @@ for layer in layers:
     assert "detach" not in fixes(finding)
 
 
+@pytest.mark.long
 def test_a_model_of_transformers(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="the model is of transformers, which is not installed")
     finding = found(LLAMA, tmp_path, "--gpus", "1")
@@ -290,6 +294,7 @@ def test_a_model_of_transformers(tmp_path: Path) -> None:
     assert finding["phase"] in ("forward", "loss", "backward")
 
 
+@pytest.mark.long
 def test_keys_and_values_of_earlier_tokens(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="the cache is of transformers, which is not installed")
     finding = found(GENERATE, tmp_path, "--gpus", "1", memory="140MiB")
@@ -315,6 +320,7 @@ def test_what_is_caught_is_no_finding(tmp_path: Path) -> None:
     assert "out of memory" not in done.stderr
 
 
+@pytest.mark.long
 def test_every_format_tells_it(tmp_path: Path) -> None:
     terminal = run(TRAIN, tmp_path, "--gpus", "1", "-o", "run.dvs", memory="110MiB").stderr
     assert terminal.count("CUDA out of memory. Tried") == 1, "torch's sentence stands once, in the traceback"

@@ -59,6 +59,7 @@ def test_options_in_the_environment_alone(job):
     assert job.left() == ([], [])
 
 
+@pytest.mark.long
 def test_without_a_report(job):
     job.write("train.py", FAILS)
     done = job.devsan("run", "--gpus", "2", "--format", "off", "--", "torchrun", "--nproc-per-node", "2", "train.py")
@@ -82,6 +83,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_torch_multiprocessing_spawn(job):
     job.write("train.py", SPAWNS)
     done = job.devsan("run", "--gpus", "2", "train.py")

@@ -51,6 +51,7 @@ raise ValueError("no rank goes on")
 """
 
 
+@pytest.mark.long
 def test_what_has_nothing_to_do_with_devices_is_left_to_the_tracebacks(job):
     job.write("train.py", PLAIN)
     done = job.devsan("run", "--gpus", "2", "--", "torchrun", "--nproc-per-node", "2", "train.py")

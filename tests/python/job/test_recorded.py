@@ -59,17 +59,14 @@ PROGRAMS = programs()
 # One launch takes seconds: by default one of each way in which a diagnosis is made, all of them on demand.
 WHOLE = os.environ.get("DEVSAN_JOBS") == "whole"
 DRAWN = sorted(PROGRAMS) if WHOLE else ["DV302", "DV306", "a mismatch in all ranks", "none"]
-# A diagnosis that only warns, and none at all, are printed and recorded by the same lines as those of an error.
-LATER = {"DV306", "none"}
 
 
 def test_the_pages_have_a_program_for_each_cause_of_ranks():
     assert set(PROGRAMS) >= {"DV204", *(f"DV30{number}" for number in range(1, 7))}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long if name in LATER else ()) for name in DRAWN]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", DRAWN)
 def test_the_recorded_report_is_the_printed_one(job, name, monkeypatch):
     program, gpus, ranks = PROGRAMS[name]
     if "accelerate" in program:

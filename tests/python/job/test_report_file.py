@@ -44,6 +44,7 @@ def read(job, name="report.json") -> Any:
 
 
 @pytest.mark.parametrize("form", ["json", "html", "sarif", "perfetto"])
+@pytest.mark.long
 def test_a_program_that_fails(job, form):
     job.write("train.py", FAILS)
     done = job.devsan("run", "--format", form, "-o", f"report.{form}", "train.py")
@@ -68,7 +69,7 @@ def test_a_program_that_works(job, gpus):
     assert job.left() == ([], [])
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.long
 @pytest.mark.parametrize("mixes", [True, False])
 def test_a_job(job, mixes):
     job.write("train.py", RANKS)
@@ -96,6 +97,7 @@ def test_a_job(job, mixes):
     assert job.left() == ([], [])
 
 
+@pytest.mark.long
 def test_a_job_of_a_launcher_that_is_not_under_devsan_run(job):
     job.write("train.py", RANKS)
     options = "gpus=2:format=sarif:output=report.sarif"

@@ -37,7 +37,7 @@ LAUNCHERS = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("launcher", ["torchrun", pytest.param("accelerate", marks=pytest.mark.rare)])
 def test_a_sample_of_a_launch(job, launcher):
     job.write("train.py", TRAIN)
     done = job.devsan(*SAMPLE, "--", *LAUNCHERS[launcher])
@@ -52,6 +52,7 @@ def test_a_sample_of_a_launch(job, launcher):
     assert job.left() == ([], [])
 
 
+@pytest.mark.long
 def test_a_rank_that_fails_has_its_number_in_the_whole_launch(job):
     job.write("train.py", TRAIN)
     done = job.devsan(*SAMPLE, "-m", "torch.distributed.run", *LAUNCH, "fail")
@@ -103,6 +104,7 @@ def test_a_rank_of_the_sample_that_does_not_come(job):
     ],
     ids=["no-such-rank", "no-rank", "virtual", "deepspeed", "no-launcher"],
 )  # fmt: skip
+@pytest.mark.long
 def test_what_cannot_be_a_sample_is_one_sentence(job, words, sentence):
     if "deepspeed" in words:
         pytest.importorskip("deepspeed", reason="its launcher is the one that is refused")
@@ -114,6 +116,7 @@ def test_what_cannot_be_a_sample_is_one_sentence(job, words, sentence):
     assert not os.path.exists(job.folder / "ran")
 
 
+@pytest.mark.long
 def test_ranks_that_something_else_starts_do_not_wait(job):
     job.write("train.py", "import torch.distributed as dist\ndist.init_process_group('gloo', rank=0, world_size=2)\n")
     done = job.devsan("run", "--ranks", "0", "train.py")

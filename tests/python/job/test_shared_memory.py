@@ -63,6 +63,7 @@ dist.barrier()
 """
 
 
+@pytest.mark.long
 def test_nvml_lists_the_ranks_on_a_gpu(job):
     job.write("train.py", ASK_NVML)
     done = job.devsan("run", "--gpus", "2", "--", "torchrun", "--nproc-per-node", "2", "train.py")

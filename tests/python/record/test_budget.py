@@ -102,6 +102,7 @@ def test_what_was_placed_first_and_lives_keeps_its_history(generate: Callable[[]
     assert _core.recorded_bytes() <= HISTORY + (64 << 10)
 
 
+@pytest.mark.long
 def test_code_that_nothing_needs_is_let_go() -> None:
     alive = weakref.WeakSet(code for code, _ in cells(MANY))
     gc.collect()
@@ -124,6 +125,7 @@ def test_where_everything_lives_the_newest_is_dropped_and_said_to_be() -> None:
     assert language_named("zh").text(said[0]).startswith("last 的放置记录已被丢弃")
 
 
+@pytest.mark.long
 def test_room_that_is_free_again_is_used() -> None:
     kept = [made for _, made in cells(MANY)]
     assert _core.placement(_core.origin_of(kept[-1])[0]) is None

@@ -14,6 +14,7 @@ NAMES = sorted(file.stem for file in (HERE / "programs").glob("*.py"))
 NEEDS = {"device_map": "accelerate"}  # an optional library, where a program is about one
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_report(name: str, gpus: None, run: Callable[[str], str], golden: Callable[[str, str], None]) -> None:
     if name in NEEDS:
@@ -21,6 +22,7 @@ def test_report(name: str, gpus: None, run: Callable[[str], str], golden: Callab
     golden(name, run(name))
 
 
+@pytest.mark.long
 def test_without_the_means_to_find_expressions(
     gpus: None, run: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def boxes(browser: Chromium, selector: str) -> list[dict[str, float]]:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.long
 def test_no_state_is_wider_than_the_window(browser: Chromium, pages: dict[str, Path], width: int) -> None:
     for name, file in pages.items():
         browser.open(file, width)
@@ -59,6 +60,7 @@ def test_no_state_is_wider_than_the_window(browser: Chromium, pages: dict[str, P
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.long
 def test_every_text_has_contrast(browser: Chromium, pages: dict[str, Path], scheme: str) -> None:
     for name, file in pages.items():
         browser.open(file, 1400, prefers_color_scheme=scheme)

@@ -180,6 +180,7 @@ def test_activations_are_told_by_the_module_that_computed_them(programs):
         ("fully_shard", {"parameter": 0.5, "optimizer_state": 1, "communication": 1}),
     ],
 )  # fmt: skip
+@pytest.mark.long
 def test_ranks_name_what_they_hold(tmp_path: Path, wrapped: str, weights: dict[str, float]) -> None:
     pytest.importorskip("torch.distributed.fsdp", reason="this torch has no distributed package")
     (tmp_path / "train.py").write_text(RANKS.replace("WRAPPED", wrapped), encoding="utf-8")
@@ -194,7 +195,8 @@ def test_ranks_name_what_they_hold(tmp_path: Path, wrapped: str, weights: dict[s
         assert large == pytest.approx(weights, rel=0.05)
 
 
-@pytest.mark.parametrize("cache", [None, pytest.param("static", marks=[pytest.mark.long, pytest.mark.rare])])
+@pytest.mark.long
+@pytest.mark.parametrize("cache", [None, pytest.param("static", marks=pytest.mark.rare)])
 def test_a_cache_that_is_gone_at_the_end_was_one(programs, cache: str | None) -> None:
     pytest.importorskip("transformers")
     code, _, error = programs.run(GENERATION.replace("CACHE", repr(cache)), "--gpus", "1", "-orun.dvs")

@@ -198,6 +198,7 @@ def test_a_file_that_is_being_written_is_left_alone(tmp_path):
         assert path == name
 
 
+@pytest.mark.long
 def test_the_environment_loses_no_file(programs):
     """Nothing asks the user there: the run is recorded under another name, which is told."""
     (programs.folder / "run.dvs").write_text(HEAD, encoding="utf-8")

@@ -95,11 +95,12 @@ def test_ddp_and_fsdp_are_right_and_a_collective_is_waited_for(tmp_path, waits):
 
 
 @pytest.mark.long  # DeepSpeed takes ten seconds to load
-@pytest.mark.parametrize("stage", ["2", "3"])
+@pytest.mark.parametrize("stage", [pytest.param("2", marks=pytest.mark.rare), "3"])
 def test_deepspeed_that_overlaps_communication_is_right(tmp_path, stage):
     pytest.importorskip("deepspeed", reason="deepspeed is not installed")
     assert "DV60" not in told(tmp_path, ZERO.replace("{stage}", stage))
 
 
+@pytest.mark.long
 def test_a_pipeline_is_right(tmp_path):
     assert "DV60" not in told(tmp_path, PIPELINE)

@@ -168,6 +168,7 @@ def test_the_only_argument_that_no_variable_holds_is_what_torch_hides(
     operand(explained, program, tmp_path / "program.py", "bank.clone().detach()")
 
 
+@pytest.mark.long
 def test_an_edit_asks_no_variable_of_torchs(explained: Callable[[str, Path, int], Any], tmp_path: Path):
     file = tmp_path / "program.py"
     file.write_text(
