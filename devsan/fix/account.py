@@ -148,7 +148,7 @@ def _failed(outcome: Outcome | None) -> str:
 def _rank(fix: TriedFix) -> tuple[int, bool, bool, int, int, int]:
     """The best place first: the user's own files, each rank on its own GPU, the fewest lines, the least traffic."""
     kind = max((KINDS.index(kind) if kind in KINDS else len(KINDS) for kind in fix.kinds), default=0)
-    moved = fix.cost.transferred if fix.cost else 0
+    moved = fix.cost.transferred_in_all if fix.cost else 0
     return (STATUSES.index(fix.status), not fix.is_own, fix.crosses or bool(fix.vacated), fix.lines, moved, kind)
 
 
@@ -163,23 +163,23 @@ def _is_naive(change: Change, first: Plain) -> bool:
 
 
 def cost_of(outcome: Outcome) -> Cost:
-    """Returns what a run took: of transfers between GPUs those that come back in every step, where it has steps.
+    """Returns what a run took: of transfers between GPUs those of a step, where what comes back does so in every step.
 
     What comes from the host is the same with every fix, and most of it is the loading of weights.
     """
     steps = max((sum(event["kind"] == "loss" for event in events) for events in outcome.numbers.values()), default=0)
     between = [place for place in outcome.places if "cpu" not in (place["from"], place["to"])]
-    per = 1
-    if steps > 1:
-        per, between = steps, [place for place in between if place["times"] >= steps]
-    times, size = (sum(place[key] // per for place in between) for key in ("times", "bytes"))
-    return Cost(steps, times, size, dict(outcome.peaks), outcome.seconds)
+    coming_back = [place for place in between if place["times"] > 1]
+    per_step = steps > 1 and bool(coming_back) and all(place["times"] >= steps for place in coming_back)
+    per, counted = (steps, coming_back) if per_step else (1, between)
+    times, size = (sum(place[key] // per for place in counted) for key in ("times", "bytes"))
+    return Cost(steps, times, size, dict(outcome.peaks), outcome.seconds, per_step)
 
 
 def cost_in_words(cost: Cost) -> Message:
     """Returns transfers and peaks as one sentence."""
     size = plain_amount(cost.transferred)
-    if cost.steps > 1:
+    if cost.per_step:
         moved = plural("{n} transfer between GPUs per step, {size}", "{n} transfers between GPUs per step, {size}",
                        cost.transfers, size=size)  # fmt: skip
     else:

@@ -31,10 +31,10 @@ Site = tuple[str, str, str]
 # NOTE [Which round is next] The candidate with the smallest doubt is tried, of whichever round. Where the reference
 # shows the failure behind a change, too, that change has done its part, and its round comes at once. A failure that
 # only the change has brought about waits for what is as certain; one at the same line, with tensors of other devices,
-# longer, unless it is another expression of that line that the reference shows. A value that was moved for one line
-# and fails at the next waits until the first places where it could have been made have been tried. Guesses, which move
-# what stands in the scope to whatever device is named there, never come at once: there are dozens, and the cause may be
-# on another way.
+# longer, unless it is another expression of that line that the reference shows, or another operand. A value that was
+# moved for one line and fails at the next waits until the first places where it could have been made have been tried.
+# Guesses, which move what stands in the scope to whatever device is named there, never come at once: there are dozens,
+# and the cause may be on another way.
 _AT_ONCE = -100
 _GUESS = 18
 _ELSEWHERE = 10
@@ -100,6 +100,7 @@ def _penalty(before: Outcome, trial: Trial, known: Outcome | None) -> int:
     if trial.outcome.line_of(trial.changes) == before.line_of(trial.changes[:-1]):
         # Two losses of one line fail in the same line of torch, which the reference shows once.
         is_next = trial.outcome.expression_of(trial.changes) != before.expression_of(trial.changes[:-1])
+        is_next = is_next or _is_of_others(before, trial.outcome)
         is_known = known is not None and trial.outcome.span_of(trial.changes) in known.spans
         return _AT_ONCE if is_next and is_known else _SAME_LINE
     if known is not None and _breaks_before(before, trial, known):
@@ -107,6 +108,12 @@ def _penalty(before: Outcome, trial: Trial, known: Outcome | None) -> int:
     if _meets_again(before, trial):
         return _SAME_VALUE
     return _AT_ONCE if known is None or trial.outcome.sites & known.sites else _ELSEWHERE
+
+
+def _is_of_others(before: Outcome, after: Outcome) -> bool:
+    """Whether another operand of the same operation is in the wrong place now: the second state of an LSTM."""
+    was, now = ({each["name"] for each in run.findings[0]["operands"] if each["offending"]} for run in (before, after))
+    return bool(now) and not was <= now
 
 
 def _meets_again(before: Outcome, trial: Trial) -> bool:

@@ -95,19 +95,30 @@ class Failure:
         return any(_span(frame) == _span(live) for live in self.finding["stack"])
 
     def pairs(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """Yields what may be moved with where it may go: operands on different devices; the offending one first."""
+        """Yields what may be moved with where it may go: operands on different devices; the offending one first.
+
+        Of the weights that a module has on one device, the largest stands for all: an LSTM has eight.
+        """
         found = [
             (one, other)
             for one in self.operands
             for other in self.operands
             if one is not other and one["device"] != other["device"] and "meta" not in (one["device"], other["device"])
         ]
-        return iter(sorted(found, key=lambda pair: (not pair[0]["offending"], _size(pair[0]), -_size(pair[1]))))
+        found.sort(key=lambda pair: (not pair[0]["offending"], _size(pair[0]), -_size(pair[1])))
+        first = {(id(one), _stands_for(other)): other for one, other in reversed(found)}
+        return ((one, other) for one, other in found if first[id(one), _stands_for(other)] is other)
 
 
 def is_weight(operand: Mapping[str, Any]) -> bool:
     """Returns whether ``operand`` is a parameter or a buffer of a module; what stands for a device alone is none."""
     return operand.get("kind") in ("parameter", "buffer")
+
+
+def _stands_for(operand: Mapping[str, Any]) -> object:
+    """What is asked where ``operand`` is: the module of a weight, on that device; else the operand itself."""
+    module = str(operand["name"] or "").rpartition(".")[0]
+    return (module, operand["device"]) if is_weight(operand) and module else id(operand)
 
 
 def placing_frames(operand: Mapping[str, Any], kind: str = "") -> Iterator[Mapping[str, Any]]:

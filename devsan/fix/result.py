@@ -23,10 +23,11 @@ class Cost:
 
     Attributes:
         steps: how often it called backward; 0 where it trains nothing.
-        transfers: between GPUs, in each step, or in the whole run where there are not two steps.
+        transfers: between GPUs: in each step where what comes back comes back in each of them, else in the whole run.
         transferred: by these, in bytes.
         peaks: the most that was allocated on each GPU, in bytes.
         seconds: of wall time.
+        per_step: whether ``transfers`` and ``transferred`` are those of one step.
     """
 
     steps: int
@@ -34,6 +35,12 @@ class Cost:
     transferred: int
     peaks: Mapping[str, int]
     seconds: float
+    per_step: bool = False
+
+    @property
+    def transferred_in_all(self) -> int:
+        """Returns the bytes of the whole run."""
+        return self.transferred * (self.steps if self.per_step else 1)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 
 from devsan.diagnostics.diagnostic import Edit, Place
 from devsan.diagnostics.messages import message
-from devsan.fix.account import cost_of, patches_of, result_of
+from devsan.fix.account import cost_in_words, cost_of, patches_of, result_of
 from devsan.fix.change import Change
 from devsan.fix.experiment import Outcome
 from devsan.fix.search import Search
@@ -134,8 +134,19 @@ def test_transfers_of_a_step_are_those_between_gpus_that_come_back() -> None:
               moved("cpu", "cuda:0", 300, 3000)]  # fmt: skip
     cost = cost_of(outcome(places=places, steps=3))
     assert (cost.steps, cost.transfers, cost.transferred) == (3, 3, 30)
+    assert cost.per_step and cost.transferred_in_all == 90
     whole = cost_of(outcome(places=places, steps=0))
-    assert (whole.steps, whole.transfers, whole.transferred) == (0, 10, 1090)
+    assert (whole.steps, whole.transfers, whole.transferred, whole.per_step) == (0, 10, 1090, False)
+
+
+def test_transfers_that_come_back_more_rarely_than_backward_is_called_are_those_of_the_whole_run() -> None:
+    """A GAN calls backward for each of its losses: no transfer comes back as often."""
+    places = [moved("cuda:0", "cuda:1", 8, 64), moved("cuda:1", "cuda:0", 4, 32)]
+    cost = cost_of(outcome(places=places, steps=20))
+    assert (cost.transfers, cost.transferred, cost.per_step) == (12, 96, False)
+    assert str(cost_in_words(cost)).startswith("12 transfers between GPUs, 96 B; peak")
+    once = cost_of(outcome(places=[moved("cuda:0", "cuda:1", 1, 64)], steps=20))
+    assert str(cost_in_words(once)).startswith("1 transfer between GPUs, 64 B; peak")
 
 
 def test_what_ends_as_it_is_needs_no_fix(script: Path) -> None:

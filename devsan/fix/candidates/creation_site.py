@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -116,7 +117,7 @@ def _together(source: Source, node: ast.Call, device: str) -> Iterator[tuple[Mes
     around = source.parents.get(node)
     moves = _moves_beside(source, node)
     if len(moves) > 1:
-        names = ", ".join(source.segment(moved(each)) for each in moves)  # type: ignore[arg-type]
+        names = ", ".join(_moved_name(source, each) for each in moves)
         yield message("put `{name}` on {device} where they are moved", name=names, device=device), moves, -1
     arguments = _arguments_beside(source, node)
     if len(arguments) > 1:
@@ -131,13 +132,35 @@ def _together(source: Source, node: ast.Call, device: str) -> Iterator[tuple[Mes
 
 
 def _moves_beside(source: Source, node: ast.Call) -> list[ast.Call]:
-    """All moves to one place in the display that the move ``node`` is an element of: ``(x.cuda(), y.cuda())``."""
+    """All moves to one place beside the move ``node``: in one display, ``(x.cuda(), y.cuda())``; what statements make
+    and move one after the other, ``h = zeros(n).cuda()`` and ``c = zeros(n).cuda()``."""
     around = source.parents.get(node)
     elements = around.values if isinstance(around, ast.Dict) else getattr(around, "elts", [])
+    if isinstance(around, ast.Assign):
+        elements = _made_one_after_the_other(source, around)
     receiver = moved(node)
     where = source.segment(node)[len(source.segment(receiver)) :] if receiver is not None else ""
-    return [each for each in elements if isinstance(each, ast.Call) and moved(each) is not None and where
-            and source.segment(each).endswith(where)]  # fmt: skip
+    found = [each for each in elements if isinstance(each, ast.Call) and moved(each) is not None and where
+             and source.segment(each).endswith(where)]  # fmt: skip
+    return found if node in found else []
+
+
+def _made_one_after_the_other(source: Source, statement: ast.Assign) -> list[ast.expr]:
+    """The values of the assignments around ``statement``, without another statement between them, that make tensors."""
+    runs = (list(run) for makes, run in itertools.groupby(source.block_of(statement), _makes) if makes)
+    return [each.value for run in runs if statement in run for each in run if isinstance(each, ast.Assign)]
+
+
+def _makes(statement: ast.stmt) -> bool:
+    made = moved(statement.value) if isinstance(statement, ast.Assign) else None
+    return isinstance(made, ast.Call) and is_factory(made)
+
+
+def _moved_name(source: Source, move: ast.Call) -> str:
+    """What a statement gives a name to, or else what is moved."""
+    statement = source.parents.get(move)
+    named = statement.targets[0] if isinstance(statement, ast.Assign) else moved(move)
+    return source.segment(named) if named is not None else ""
 
 
 def _holder(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:

@@ -197,7 +197,9 @@ def _state_follows(failure: Failure, source: Source) -> Iterator[Change]:
         written = (each for each in ast.walk(around)
                    if isinstance(each, (ast.Expr, ast.Assign)) and _moves_one_of(source, each, modules))  # fmt: skip
         of_model = (each for each in seen if modules and source.function_around(each) is around)
-        after = [move for move in (*written, *of_model) if move.lineno >= made.lineno]
+        beside = [*written, *of_model]
+        after: list[ast.stmt] = [move for move in beside if move.lineno >= made.lineno]
+        after += [each for move in beside for each in _made_once_behind(source, made, move)]
         name = source.segment(made.targets[0])
         given = [each for each in seen if name in positional(source.function_around(each))]  # by that name
         for move in dict.fromkeys((*after, *_last_of_methods(source, made, seen), *given)):
@@ -232,6 +234,13 @@ def _kept_behind(
             if each.value.id in positional(function) and name in map(source.segment, each.targets):
                 found[each] = None
     yield from ((name, each) for each in found)
+
+
+def _made_once_behind(source: Source, made: ast.Assign, move: ast.stmt) -> Iterator[ast.stmt]:
+    """The statement behind ``move`` that makes the optimizer in one call, and not in those that follow: ``if``."""
+    once = _in_block(source, made, source.block_of(move)) if move.lineno < made.lineno else None
+    if isinstance(once, ast.If):
+        yield once
 
 
 def _last_of_methods(

@@ -42,6 +42,33 @@ step(torch.randn(2, 3).cuda())
 """) == ["optimizer.load_state_dict(optimizer.state_dict())"]
 
 
+def test_so_does_that_of_one_which_the_first_of_several_calls_has_made(fixed: Fixed):
+    assert fixed("""
+import torch
+
+class Engine:
+    def __init__(self):
+        torch.manual_seed(0)
+        self.model, self.opt = torch.nn.Linear(3, 1), None
+
+    def enter(self, device):
+        self.device = torch.device(device)
+        self.model.to(self.device)
+        if self.opt is None:
+            self.opt = torch.optim.Adam(self.model.parameters())
+
+    def step(self, x):
+        self.opt.zero_grad()
+        self.model(x.to(self.device)).sum().backward()
+        self.opt.step()
+
+engine = Engine()
+for device in ("cuda:0", "cuda:1"):
+    engine.enter(device)
+    engine.step(torch.ones(2, 3))
+""", gpus=2) == ["self.opt.load_state_dict(self.opt.state_dict())"]
+
+
 def test_a_module_moves_before_a_function_that_reads_its_parameters(fixed: Fixed):
     assert fixed("""
 import copy

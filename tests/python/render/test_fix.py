@@ -24,8 +24,8 @@ from devsan.render.unified_diff import Replaced, changed_part, replaced
 
 ROOT = Path(__file__).parents[3]
 
-CHEAP = Cost(3, 1, 4096, {"cuda:0": 5 << 20, "cuda:1": 4 << 20}, 0.5)
-DEAR = Cost(3, 2, 8 << 20, {"cuda:0": 13 << 20, "cuda:1": 4 << 20}, 0.5)
+CHEAP = Cost(3, 1, 4096, {"cuda:0": 5 << 20, "cuda:1": 4 << 20}, 0.5, per_step=True)
+DEAR = Cost(3, 2, 8 << 20, {"cuda:0": 13 << 20, "cuda:1": 4 << 20}, 0.5, per_step=True)
 DIFF = """\
 --- a/program.py
 +++ b/program.py
