@@ -181,9 +181,16 @@ Fix move_at_use(const Context& context, const Operand& operand, const Operand& p
 
 std::vector<const Operand*> together_with(const Context& context, const Operand& operand, const Operand& partner) {
   std::vector<const Operand*> found;
+  const model::Frame* site = context.failure().site();
+  // What only a function of a library names was made there of what it was given: a GRU's first state.
+  const auto is_of_library = [&](const Operand& each) {
+    const int line = each.span.line;
+    return line > 0 && site != nullptr &&
+           (line < site->span.line || line > std::max(site->span.line, site->span.end_line));
+  };
   for (const Operand& each : context.operands()) {
     const bool counted = &each != &operand && &each != &partner && each.device == operand.device && !is_weight(each) &&
-                         !each.is_scalar() && each.best_name() != operand.best_name();
+                         !each.is_scalar() && each.best_name() != operand.best_name() && !is_of_library(each);
     if (counted && found.size() < kMostTogether) found.push_back(&each);
   }
   return found;

@@ -160,4 +160,18 @@ TEST(HandedOn, AllThatHasToComeIsNamedAndMoved) {
   EXPECT_EQ(fix.edit->after, "return hidden[rows.to(hidden.device), lengths.to(hidden.device)]");
 }
 
+TEST(HandedOn, WhatALibraryMadeOfTheInputComesWithIt) {
+  Case context;
+  context.mixes("aten::gru", "cuda:1", "cuda:0").frames({own("net.py", 9, "Net.forward", "return self.rnn(x)")});
+  Event literal = made("cuda:1", {own("net.py", 8, "Net.forward", "x = torch.ones(n, device=\"cuda:1\")")});
+  literal.device_text = "\"cuda:1\"";
+  auto& input = context.operand("input", "x", OperandKind::kLocal, "cuda:1", {literal});
+  input.span = {9, 17, 9, 18};
+  input.offending = true;
+  context.operand("hx", "hx", OperandKind::kLocal, "cuda:1").span = {1442, 17, 1442, 19};
+  context.operand("params[0]", "self.rnn.weight_ih_l0", OperandKind::kParameter, "cuda:0", {mapped("cuda:0", "rnn")});
+  const auto finding = expect_code(context, "DV102");
+  EXPECT_EQ(finding.fixes.front().confidence, model::Confidence::kLikely) << "nothing else has to come";
+}
+
 }  // namespace devsan::diagnose::test
