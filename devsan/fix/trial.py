@@ -123,7 +123,8 @@ def vacated_by(first: Outcome, outcome: Outcome) -> tuple[str, ...]:
     """Returns the GPUs that held weights of the models in the ``first`` run, and little or nothing in ``outcome``.
 
     Where all models are alive at the end, they say so; else the most that a GPU held, which is less than the weights.
-    Models without a GPU at the end say nothing (Lightning's ``teardown`` takes them to the CPU), where they ran does.
+    Models without a GPU at the end say nothing (Lightning's ``teardown`` takes them to the CPU), where they ran does;
+    not of modules without data, which a hook of accelerate's loads for each call and takes away again.
     """
     now, ran_on = outcome.weights_from(_LEAST), outcome.ran_on
     all_there = bool(now) and _models_of(outcome) >= _models_of(first)
@@ -134,7 +135,7 @@ def vacated_by(first: Outcome, outcome: Outcome) -> tuple[str, ...]:
             for gpu, size in first.weights.items()
             if (all_there and now.get(gpu, 0) < (_LITTLE * size if fewer and gpu not in outcome.weights else 1))
             or 2 * outcome.peaks.get(gpu, 0) < size
-            or (not now and ran_on and gpu not in ran_on)
+            or (not now and ran_on and not {gpu, "meta"} & ran_on)
         )
     )
 

@@ -12,6 +12,7 @@ from devsan.diagnosis.source import shown_path, whole_path
 Plain = dict[str, Any]
 
 _FRAMES = 16  # of a stack that are kept, the innermost ones; those of the program are kept all
+_CALLED = 2  # and of a library those that the program called: a function, and what wraps it
 
 
 class _Named(Protocol):
@@ -25,8 +26,11 @@ def word(value: _Named) -> str:
 
 
 def frames_of(frames: Sequence[core.Frame]) -> list[Plain]:
-    """Returns the innermost frames of a stack, and all of the program."""
-    kept = [frame for number, frame in enumerate(frames) if number < _FRAMES or not frame.package]
+    """Returns the innermost frames of a stack, and all of the program with what they called of a library."""
+    kept = [
+        frame for number, frame in enumerate(frames)
+        if number < _FRAMES or any(not each.package for each in frames[number : number + _CALLED + 1])
+    ]  # fmt: skip
     return [made for frame in kept if (made := frame_of(frame)) is not None]
 
 

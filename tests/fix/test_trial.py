@@ -46,6 +46,12 @@ def test_models_that_are_gone_ran_where_their_weights_were():
     assert vacated_by(first, outcome(cuda0=512, ran_on="cuda:0")) == ()
 
 
+def test_a_model_that_hooks_load_for_each_call_is_left_on_no_gpu_and_ran_there():
+    first = outcome(model("cuda:0", "one"))
+    assert vacated_by(first, outcome(model("meta"), cuda0=512, ran_on="meta")) == ()
+    assert vacated_by(first, outcome(model("meta"), cuda0=16, ran_on="meta")) == ("cuda:0",)
+
+
 def test_a_gpu_that_keeps_a_small_part_of_the_model_is_not_vacated():
     def spread(of_embedding: int) -> dict[str, Any]:
         tensors = [{"device": "cuda:0", "bytes": of_embedding}, {"device": "cuda:1", "bytes": 1000 - of_embedding}]

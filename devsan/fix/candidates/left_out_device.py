@@ -1,37 +1,75 @@
-"""A call gives the device that a function or class of the program would take, where it leaves it out."""
+"""A call gives the device that a function or class would take, where it leaves it out.
+
+Of the program's own functions one that has made an operand; of a library's one that was still running: ``update_bn``.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise, takewhile
 from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, with_keyword
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
 from devsan.fix.scope import devices, positional
+
+Frame = Mapping[str, Any]
+Pair = tuple[Frame, Frame]
 
 _DOUBT = 3  # before the moves that the diagnosis offers
 
 
 def propose(failure: Failure) -> Iterator[Change]:
-    """Yields the calls on the way to where an operand was made that leave a device to its default."""
+    """Yields the calls that leave a device out, on the way to where an operand was made, or to the failure."""
     for operand, partner in failure.pairs() if failure.is_mixed else ():
+        base = _DOUBT + (0 if operand["offending"] else 3)
         for event in takewhile(lambda each: each["kind"] != "moved", operand["provenance"]):
-            for source, call, parameter in _calls(event["frames"]):
-                base = _DOUBT + (0 if operand["offending"] else 3)
-                for device, doubt in devices(source, call, partner):
-                    edit = source.replace(call, with_keyword(source, call, parameter, device))
-                    text = message("give `{function}` the device: {code}", function=function_name(call),
-                                   code=f"{parameter}={device}")  # fmt: skip
-                    yield Change(text, "creation_site", (edit,), "DV102", base + doubt)
+            made = pairwise(frame for frame in event["frames"] if is_own(frame["path"]))
+            yield from _given(made, partner, "DV102", base)
+        if operand["device"] == "cpu" and not is_weight(operand):
+            yield from _given(_running(failure), partner, "DV103", base)
 
 
-def _calls(frames: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Source, ast.Call, str]]:
-    """The calls that leave out a device, with their files and the name of the parameter; the innermost first."""
-    for inner, outer in pairwise(frame for frame in frames if is_own(frame["path"])):
+def _given(frames: Iterable[Pair], partner: Frame, code: str, base: int) -> Iterator[Change]:
+    for source, call, parameter in _calls(frames):
+        for device, doubt in devices(source, call, partner):
+            edit = source.replace(call, with_keyword(source, call, parameter, device))
+            text = message("give `{function}` the device: {code}", function=function_name(call),
+                           code=f"{parameter}={device}")  # fmt: skip
+            yield Change(text, "creation_site", (edit,), code, base + doubt)
+
+
+def _running(failure: Failure) -> Iterator[Pair]:
+    """A library's functions that have not returned, with the program's calls of them; not what wraps such a function.
+
+    ``torch.no_grad()`` puts a function of its own between ``update_bn`` and who calls it.
+    """
+    inside: list[Frame] = []
+    for frame in failure.finding["stack"]:
+        if not is_own(frame["path"]):
+            inside.append(frame)
+            continue
+        source = source_of(frame["path"])
+        call = source.expression_at(frame) if source is not None else None
+        if isinstance(call, ast.Call):
+            yield from ((each, frame) for each in inside if _name(each) == function_name(call))
+        inside = []
+
+
+def _name(frame: Frame) -> str:
+    return str(frame["function"]).rpartition(".")[2]
+
+
+def _calls(frames: Iterable[Pair]) -> Iterator[tuple[Source, ast.Call, str]]:
+    """The calls that leave out a device, with their files and the name of the parameter.
+
+    Args:
+        frames: of a function and of the call of it.
+    """
+    for inner, outer in frames:
         function = _function(inner)
         source = source_of(outer["path"])
         call = source.expression_at(outer) if source is not None else None
@@ -41,7 +79,7 @@ def _calls(frames: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Source, ast.Ca
                 yield source, call, parameter
 
 
-def _function(frame: Mapping[str, Any]) -> ast.FunctionDef | None:
+def _function(frame: Frame) -> ast.FunctionDef | None:
     source = source_of(frame["path"])
     node = source.expression_at(frame) if source is not None else None
     found = source.function_around(node) if source is not None and node is not None else None

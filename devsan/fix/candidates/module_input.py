@@ -46,7 +46,7 @@ def propose(failure: Failure) -> Iterator[Change]:
 
 
 def _of_library(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
-    """The first input of a module of torch's whose weights are on one GPU, inside of modules of its own: an encoder's."""
+    """The first input of a module of torch's whose weights are on one GPU, in modules inside of it: an encoder's."""
     source = source_of(frame["path"])
     call = source.expression_at(frame) if source is not None else None
     if source is None or not isinstance(call, ast.Call) or not call.args or isinstance(call.args[0], ast.Starred):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, without_keywords
-from devsan.fix.change import Change
+from devsan.fix.change import DRAWS, Change
 from devsan.fix.failure import Failure, Source, source_of
 
 _DOUBT = 15
@@ -61,7 +61,7 @@ def _elsewhere(source: Source, device: str) -> Iterator[Change]:
     places = [node for node in ast.walk(source.tree) if isinstance(node, ast.Constant) and node.value == "meta"]
     text = message("make on {device} what is made on the meta device", device=device)
     for place in places:
-        yield Change(text, "creation_site", (source.replace(place, f'"{device}"'),), doubt=_DOUBT)
+        yield Change(text, "creation_site", (source.replace(place, f'"{device}"'),), doubt=_DOUBT, alters=DRAWS)
     if len(places) > 1:
         edits = tuple(source.replace(place, f'"{device}"') for place in places)
-        yield Change(text, "creation_site", edits, doubt=_DOUBT + 1)
+        yield Change(text, "creation_site", edits, doubt=_DOUBT + 1, alters=DRAWS)
