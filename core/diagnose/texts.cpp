@@ -52,10 +52,17 @@ std::string text_of(const Frame* frame) {
   return frame->span.line > 0 ? file + ":" + std::to_string(frame->span.line) : file;
 }
 
-std::string set_device_code(const model::Process& process) {
+namespace {
+
+/// torch.multiprocessing.spawn sets no variable, as launchers do.
+bool is_launched(const model::Process& process) { return process.environment.contains("LOCAL_RANK"); }
+
+}  // namespace
+
+std::string set_device_code(const model::Process& process, const std::string& rank) {
   const bool starts_late = process.versions.contains("lightning") || process.versions.contains("pytorch-lightning");
-  return starts_late ? "torch.cuda.set_device(int(os.environ.get(\"LOCAL_RANK\", 0)))"
-                     : "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))";
+  if (starts_late) return "torch.cuda.set_device(int(os.environ.get(\"LOCAL_RANK\", 0)))";
+  return "torch.cuda.set_device(" + (is_launched(process) ? "int(os.environ[\"LOCAL_RANK\"])" : rank) + ")";
 }
 
 Message set_device_text(const model::Process& process) {
@@ -66,7 +73,8 @@ Message set_device_text(const model::Process& process) {
 Message own_location_text() { return "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")"; }
 
 std::string own_gpu_code(const model::Process& process) {
-  return process.set_device_called ? "\"cuda\"" : "f\"cuda:{os.environ['LOCAL_RANK']}\"";
+  if (process.set_device_called) return "\"cuda\"";
+  return is_launched(process) ? "f\"cuda:{os.environ['LOCAL_RANK']}\"" : "f\"cuda:{rank}\"";
 }
 
 Message own_gpu_location_text(const model::Process& process) {

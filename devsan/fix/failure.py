@@ -219,12 +219,25 @@ class Source:
         return [each.removeprefix(indent) for each in self.segment(statement).split("\n")]
 
     def expression_at(self, where: Mapping[str, Any]) -> ast.expr | None:
-        """Returns the largest expression with the span of a frame, an event or an operand; None if there is none."""
+        """Returns the largest expression with the span of a frame, an event or an operand; None if there is none.
+
+        Of a call of a method that stands on a later line than what it is a method of, Python tells the span from the
+        method's name on (``update_start_location_to_match_attr`` of its compiler).
+        """
         wanted = tuple(where[key] for key in ("line", "column", "end_line", "end_column"))
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.expr) and hasattr(node, "lineno") and self.span(node) == wanted:
+            if isinstance(node, ast.expr) and hasattr(node, "lineno") and wanted in self._spans(node):
                 return node
         return None
+
+    def _spans(self, node: ast.expr) -> list[tuple[int, int, int, int]]:
+        """The spans that Python may tell of ``node``."""
+        whole = self.span(node)
+        method = node.func if isinstance(node, ast.Call) else None
+        if not isinstance(method, ast.Attribute) or method.end_lineno == whole[0]:
+            return [whole]
+        _, _, line, behind = self.span(method)
+        return [whole, (line, behind - len(method.attr), *whole[2:])]
 
     def named_at(self, line: int, name: str) -> ast.expr | None:
         """Returns the first expression on ``line`` that reads ``name``; None if there is none."""

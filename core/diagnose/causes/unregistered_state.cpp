@@ -103,8 +103,11 @@ int doubts_of(const Context& context, const Kept& kept) {
   if (by_value || (placed != nullptr && is_brought_to_host(*placed))) doubt += 30;
   if (is_sidecar(operand) || is_generation_state(operand)) doubt += 50;
   if (follows_default_device(context, operand)) doubt += 30;
-  if (dropped_move_of(context, operand) != nullptr) doubt += 50;                // someone meant to move it
-  if (is_cache_entry(operand) && operand.device.is_accelerator()) doubt += 45;  // a call made it for its input
+  if (dropped_move_of(context, operand) != nullptr) doubt += 50;  // someone meant to move it
+  // A call made it for its input: also an entry of a table that an earlier call, told a device, put there.
+  const bool of_table = operand.kept_as.ends_with("]") && placed != nullptr && !is_as_constructed(operand) &&
+                        context.in_earlier_call(*placed) && source_of(*placed) == model::DeviceSource::kPeer;
+  if ((is_cache_entry(operand) || of_table) && operand.device.is_accelerator()) doubt += 45;
   return doubt;
 }
 

@@ -26,8 +26,8 @@ void propose_set_device(RankHypothesis& found, const model::RankFacts& rank) {
   // Its column tells how far the statement is indented.
   if (made.is_known() && made.span.column > 0 && !made.source.empty() && !rank.process.set_device_called) {
     const std::string indentation(static_cast<std::size_t>(made.span.column - 1), ' ');
-    edit =
-        Edit{made.file, made.span.line, made.source, set_device_code(rank.process) + "\n" + indentation + made.source};
+    const std::string code = set_device_code(rank.process, keyword_argument(made.source, "rank").value_or("rank"));
+    edit = Edit{made.file, made.span.line, made.source, code + "\n" + indentation + made.source};
   }
   found.propose(FixKind::kConfiguration, set_device_text(rank.process), Confidence::kLikely, std::move(edit));
 }

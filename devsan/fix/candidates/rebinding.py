@@ -70,13 +70,33 @@ def _stored(source: Source, statement: ast.Expr | ast.Assign) -> Iterator[Change
     around: ast.AST | None = statement
     while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
         if isinstance(around, ast.For) and isinstance(receiver, ast.Name):
-            slot = _slot(source, around, receiver.id)
+            values = _values(source, around, receiver.id)
+            slot = f"{values}[key]" if values else _slot(source, around, receiver.id)
             if slot:
                 text = message("keep the result of the move: {code}", code=f"{slot} = ...")
-                after = f"{slot} = {source.segment(statement.value)}"
-                yield Change(text, "creation_site", (source.replace(statement, after),), doubt=_DISCARDED - 1)
+                edits = [source.replace(statement, f"{slot} = {source.segment(statement.value)}")]
+                if values:
+                    edits.append(source.replace(around.target, f"key, {receiver.id}"))
+                    edits.append(source.replace(around.iter, f"{values}.items()"))
+                yield Change(text, "creation_site", tuple(edits), doubt=_DISCARDED - 1)
                 return
         around = source.parents.get(around)
+
+
+def _values(source: Source, loop: ast.For, name: str) -> str:
+    """The dictionary whose values ``loop`` calls ``name``, and does more with than to move them; "" without one."""
+    call, target = loop.iter, loop.target
+    is_of_values = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "values"
+    if not is_of_values or not isinstance(target, ast.Name) or target.id != name or _is_move_alone(loop):
+        return ""
+    uses_key = any(isinstance(each, ast.Name) and each.id == "key" for each in ast.walk(loop))
+    held = call.func.value  # type: ignore[attr-defined]
+    return source.segment(held) if isinstance(held, (ast.Name, ast.Attribute)) and not uses_key else ""
+
+
+def _is_move_alone(loop: ast.For) -> bool:
+    """Whether a loop does nothing but move: all of it is one display then (``_elements``)."""
+    return len(loop.body) == 1 and isinstance(loop.body[0], (ast.Expr, ast.Assign))
 
 
 def _slot(source: Source, loop: ast.For, name: str) -> str:

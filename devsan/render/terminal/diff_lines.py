@@ -49,13 +49,18 @@ def _text(row: ChangedRow, style: str, room: int) -> Line:
     """The text with what differs marked: both lines of a pair are cut alike, so that they can be compared."""
     if not row.changed and not row.instead:
         return [(shortened(row.head, room), style)]
-    changed, instead = shortened(row.changed, room), shortened(row.instead, room)
+    changed, instead = _whole(row.changed, room), _whole(row.instead, room)
     left = room - max(display_width(changed), display_width(instead))
     head, tail = row.head, row.tail
     if display_width(head + tail) > left:
         head = _end(head, max(left - display_width(tail), left * 2 // 3))
         tail = beginning(tail, left - display_width(head))
     return [(head, ""), (changed, f"{style} part" if head or tail else style), (tail, "")]
+
+
+def _whole(text: str, room: int) -> str:
+    """``text`` with the blanks at its ends, which part it from what stands beside it; shortened where it is wider."""
+    return text if display_width(text) <= room else shortened(text, room)
 
 
 def _end(text: str, room: int) -> str:

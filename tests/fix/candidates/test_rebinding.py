@@ -27,6 +27,22 @@ model(**batch).sum().backward()
 """) == ['batch = {key: tensor.to("cuda") for key, tensor in batch.items()}']
 
 
+def test_a_function_that_moves_some_of_a_batch_keeps_them_in_it(fixed: Fixed):
+    assert fixed("""
+import torch
+
+def send(batch, device):
+    for value in batch.values():
+        if torch.is_tensor(value):
+            value.to(device)
+    return batch
+
+model = torch.nn.Linear(2, 1).cuda()
+batch = send({"x": torch.randn(3, 2), "name": "a"}, "cuda")
+model(batch["x"]).sum().backward()
+""") == ["for key, value in batch.items():", "batch[key] = value.to(device)"]
+
+
 def test_a_cache_that_is_written_in_place_follows_its_layer(fixed: Fixed):
     (line,) = fixed(
         """

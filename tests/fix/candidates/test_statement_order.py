@@ -43,7 +43,8 @@ step(torch.randn(2, 3).cuda())
 
 
 def test_so_does_that_of_one_which_the_first_of_several_calls_has_made(fixed: Fixed):
-    assert fixed("""
+    assert fixed(
+        """
 import torch
 
 class Engine:
@@ -66,7 +67,9 @@ engine = Engine()
 for device in ("cuda:0", "cuda:1"):
     engine.enter(device)
     engine.step(torch.ones(2, 3))
-""", gpus=2) == ["self.opt.load_state_dict(self.opt.state_dict())"]
+""",
+        gpus=2,
+    ) == ["self.opt.load_state_dict(self.opt.state_dict())"]
 
 
 def test_a_module_moves_before_a_function_that_reads_its_parameters(fixed: Fixed):

@@ -64,3 +64,9 @@ def test_a_diff_on_a_terminal_has_no_depth_of_its_own() -> None:
     diff = "--- a/t.py\n+++ b/t.py\n@@ -1,2 +1,3 @@\n     a = 1\n+    c = 3\n     b = 2\n"
     lines = ["".join(piece for piece, _ in line) for line in diff_lines(diff, 80)]
     assert lines == ["   --> t.py:2", "  1   a = 1", "  2 + c = 3"]
+
+
+def test_the_blank_behind_what_comes_stays() -> None:
+    diff = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-value.to(device)\n+state[key] = value.to(device)\n"
+    *_, last = diff_lines(diff, 80)
+    assert "".join(piece for piece, _ in last).endswith("+ state[key] = value.to(device)")

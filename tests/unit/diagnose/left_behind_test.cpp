@@ -194,6 +194,26 @@ TEST(LeftBehind, AnAttributeThatReplicasShare) {
   expect_evidence(finding, "DataParallel's replicas share the one of the first GPU");
 }
 
+TEST(LeftBehind, AnEntryOfATableThatReplicasShareIsOfAnotherCall) {
+  Case context;
+  const Frame add = forward("return x + self.positions(x.size(1), x.device)");
+  Frame in_thread = add;  // as the text of its traceback tells it
+  in_thread.function = "forward";
+  context.mixes("aten::add", "cuda:1", "cuda:0").frames({in_thread, train(36)});
+  context.module("", "Net", {weight("cuda:0")});
+  context.model().wrappers = {"torch.nn.DataParallel"};
+  context.operand("self", "x", OperandKind::kLocal, "cuda:1");
+  Event made_earlier =
+      made("cuda:0", {own("net.py", 18, "Net.positions", "pos = torch.zeros(n, device=device)"), add, train(31)});
+  made_earlier.device_text = "device";
+  made_earlier.source = model::DeviceSource::kPeer;
+  auto& kept = context.operand("other", "self.positions(x.size(1), x.device)", OperandKind::kAttribute, "cuda:0",
+                               {made_earlier});
+  kept.holder = "Net";
+  kept.kept_as = "_pos[7]";
+  expect_code(context, "DV113");
+}
+
 TEST(LeftBehind, AModuleThatReplicasShare) {
   Case context;
   context.mixes("aten::addmm", "cuda:0", "cuda:1").frames({forward("return torch.cat([h(x) for h in self.heads])")});

@@ -27,6 +27,7 @@ struct JobCase {
       RankFacts rank;
       rank.process.rank = rank.process.local_rank = number;
       rank.process.world_size = count;
+      rank.process.environment["LOCAL_RANK"] = std::to_string(number);
       rank.process.device_count = gpus;
       rank.process.current_device = Device("cuda:" + std::to_string(number % gpus));
       rank.process.set_device_called = number % gpus > 0;

@@ -59,6 +59,24 @@ TEST(SharedGpu, SetDeviceForgotten) {
             "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))\n    dist.init_process_group(\"nccl\")");
 }
 
+TEST(SharedGpu, SetDeviceForgottenInSpawnedRanks) {
+  JobCase job(2);
+  for (int number = 0; number < 2; ++number) {
+    RankFacts& rank = job[number];
+    rank.process.current_device = "cuda:0";
+    rank.process.set_device_called = false;
+    rank.process.environment.clear();  // torch.multiprocessing.spawn sets nothing
+    rank.group_made = own("train.py", 9, "main", "dist.init_process_group(\"nccl\", rank=index, world_size=2)");
+    rank.group_made.span.column = 5;
+    lives_on(rank, "cuda:0", {made("cuda:0", {own("train.py", 12, "main", "net = Net().cuda()")})});
+    job.finds(number, "DV115", "x", SentenceKind::kGroup,
+              "Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 7000");
+  }
+  const auto fix = expect_first(job, "DV301", {0, 1}).finding.fixes.front();
+  ASSERT_TRUE(fix.edit.has_value());
+  EXPECT_TRUE(fix.edit->after.starts_with("torch.cuda.set_device(index)\n")) << fix.edit->after;
+}
+
 TEST(SharedGpu, OneGpuIsShownToAll) {
   JobCase job(2, 1);
   for (int number = 0; number < 2; ++number) {
