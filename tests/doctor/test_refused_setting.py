@@ -15,6 +15,7 @@ from devsan.doctor.installed import Installed
     [
         ({"train_micro_batch_size_per_gpu": "4"}, 'train_micro_batch_size_per_gpu is "4", expected an integer'),
         ({"gradient_accumulation_steps": "8"}, 'gradient_accumulation_steps is "8", expected an integer'),
+        ({"optimizer.params.lr": "5e-5"}, 'optimizer.params.lr is "5e-5", expected a number'),
         ({"optimizer.params.lr": "auto"}, 'optimizer.params.lr is "auto", but nothing replaces it'),
         ({"train_batch_size": "auto"}, 'train_batch_size is "auto", but nothing replaces it'),
     ],

@@ -66,12 +66,18 @@ class Tree:
     def tensors(self) -> Iterator[tuple[str, str, Any, bool]]:
         """Yields (path of the module, name, tensor, whether it is a buffer) of all that is registered."""
         for path, module in self.modules.items():
-            for kept, is_buffer in (("_parameters", False), ("_buffers", True)):
-                for name, tensor in members(module, kept).items():
-                    if is_tensor(tensor):
-                        yield path, name, tensor, is_buffer
-            for name, tensor in _states(module):
-                yield path, name, tensor, True
+            for name, tensor, is_buffer in registered(module):
+                yield path, name, tensor, is_buffer
+
+
+def registered(module: Any) -> Iterator[tuple[str, Any, bool]]:
+    """Yields (name, tensor, whether it is a buffer) of what ``module`` itself registers."""
+    for kept, is_buffer in (("_parameters", False), ("_buffers", True)):
+        for name, tensor in members(module, kept).items():
+            if is_tensor(tensor):
+                yield name, tensor, is_buffer
+    for name, tensor in _states(module):
+        yield name, tensor, True
 
 
 def _states(module: Any) -> Iterator[tuple[str, Any]]:

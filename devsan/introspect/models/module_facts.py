@@ -8,9 +8,9 @@ from typing import Any, cast
 from devsan import core
 from devsan.installed import class_file
 from devsan.introspect.frames.places import package_of
-from devsan.introspect.frames.tensors import dtype_name, is_tensor
+from devsan.introspect.frames.tensors import dtype_name
 from devsan.introspect.frames.values import is_a, own_dict
-from devsan.introspect.models.models import Tree, members
+from devsan.introspect.models.models import Tree, registered
 
 _CONTAINERS = frozenset({"ModuleList", "Sequential", "ModuleDict", "ParameterList", "ParameterDict"})
 
@@ -53,12 +53,10 @@ def _module(path: str, module: Any, no_split: list[str]) -> core.Module:
     own = own_dict(module)
     fleeting = own.get("_non_persistent_buffers_set") or ()
     tensors = []
-    for kept, is_buffer in (("_parameters", False), ("_buffers", True)):
-        for name, tensor in members(module, kept).items():
-            if is_tensor(tensor):
-                made = _tensor(name, tensor)
-                made.is_buffer, made.is_persistent = is_buffer, not (is_buffer and name in fleeting)
-                tensors.append(made)
+    for name, tensor, is_buffer in registered(module):
+        made = _tensor(name, tensor)
+        made.is_buffer, made.is_persistent = is_buffer, not (is_buffer and name in fleeting)
+        tensors.append(made)
     return core.Module(
         path=path, type=kind.__name__, package=_package(kind), tensors=tensors, no_split=kind.__name__ in no_split,
         is_container=kind.__name__ in _CONTAINERS and kind.__module__.startswith("torch.nn"),

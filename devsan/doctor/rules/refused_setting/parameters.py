@@ -1,18 +1,21 @@
-"""DV410: keys of optimizer.params and scheduler.params that the class of that type does not take."""
+"""DV410: keys of optimizer.params and scheduler.params that the class does not take, and numbers in quotes."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
 from devsan.doctor.case import Case
-from devsan.doctor.config_fixes import removed, renamed
+from devsan.doctor.config_fixes import removed, renamed, written
 from devsan.doctor.document import Document
 from devsan.doctor.findings import finding
 from devsan.doctor.installed.optimizers import optimizer_arguments, scheduler_arguments
 from devsan.doctor.nodes import Member, Node
+from devsan.doctor.settings import Settings, real, whole
 from devsan.spelling import nearest
 
 CODE = own_code(__name__)
@@ -26,7 +29,12 @@ _CLOSE = 0.7  # how alike a key and the one that was meant are: warmup_steps, wa
 
 
 def check(case: Case) -> Iterator[Diagnostic]:
-    """Yields keys with which the class is not made; what it takes is read from the installed DeepSpeed and torch."""
+    """Yields what the class is not made with; which keys it takes is read from the installed DeepSpeed and torch."""
+    if case.filled_by() != "Trainer":  # which compares them with its own (DV416)
+        for settings in case.deepspeed():
+            for section in _SECTIONS if not settings.by_accelerate else ():
+                if not _is_by_script(case, section):
+                    yield from _in_quotes(settings, section)
     installed = case.facts.installed
     if installed is None:
         return
@@ -40,6 +48,24 @@ def check(case: Case) -> Iterator[Diagnostic]:
                 if name not in taken and name != _TOLD_ELSEWHERE:
                     path = f"{section}.params.{name}"
                     yield _unknown(settings.document, given.node, (path, kind.value), name, member, taken)
+
+
+def _in_quotes(settings: Settings, section: str) -> Iterator[Diagnostic]:
+    given = settings.get(f"{section}.params")
+    for name, member in given.node.members.items() if given is not None else ():
+        number = real(member.node.value) if isinstance(member.node.value, str) else None
+        if number is not None and math.isfinite(number):
+            whole_number = whole(member.node.value) if "." not in member.node.value else None
+            value = number if whole_number is None else whole_number
+            yield finding(
+                CODE,
+                message("{setting} is {value}, expected {expected}", setting=f"{section}.params.{name}",
+                        value=member.node.written(), expected=message("a number")),
+                member.place,
+                (message("DeepSpeed passes it to the class as it is, which computes with it: a TypeError."),),
+                message("write {correction}", correction=json.dumps(value)), severity="error", confidence="certain",
+                edits=written(settings.document, member.node, value),
+            )  # fmt: skip
 
 
 def _is_by_script(case: Case, section: str) -> bool:
