@@ -19,18 +19,10 @@ bool same_call(const Frame& one, const Frame& other) {
   return one.span.line == other.span.line && (!columns || one.span.column == other.span.column);
 }
 
-/// Whether two names are one function's, where one of them was read from a traceback's text, which has no classes: that
-/// is all there is of what failed in a thread of DataParallel's.
-bool same_name(const std::string& one, const std::string& other) {
-  const bool whole = one.find('.') != std::string::npos && other.find('.') != std::string::npos;
-  return one == other || (!whole && last_part(one) == last_part(other));
-}
-
 /// Whether two frames are of one function. All comprehensions, or lambdas, of a function have one name: their lines tell.
 bool same_function(const Frame& one, const Frame& other) {
   const bool unnamed = last_part(one.function).starts_with('<') && one.function != "<module>";
-  return one.file == other.file && same_name(one.function, other.function) &&
-         (!unnamed || one.span.line == other.span.line);
+  return one.file == other.file && one.function == other.function && (!unnamed || one.span.line == other.span.line);
 }
 
 /// A cell of a notebook. ipykernel/compiler.py and IPython/core/compilerop.py name the files of cells so.

@@ -211,7 +211,8 @@ Fix register_where_made(const Context& context, const Operand& operand, const mo
   std::string kept = own_attribute(operand.name);
   // By another name it is the attribute itself, and no part of one, where a module keeps it under that attribute's name.
   if (kept.empty() && in_module) kept = own_attribute("self." + std::string(last_part(operand.kept_as)));
-  const std::string name = kept.empty() ? "..." : kept.substr(5);
+  const std::string known = kept.empty() ? own_attribute("self." + std::string(last_part(operand.kept_as))) : kept;
+  const std::string name = known.empty() ? "..." : known.substr(5);
   Fix fix{FixKind::kCreationSite,
           {"register it where it is created: {code}",
            {{"code", "self.register_buffer(\"" + name + "\", ..., persistent=False)"}}},

@@ -5,6 +5,7 @@
 #include "diagnose/codes.h"
 #include "diagnose/moves.h"
 #include "diagnose/predicates.h"
+#include "diagnose/texts.h"
 
 namespace devsan::diagnose {
 
@@ -61,11 +62,12 @@ std::optional<Hypothesis> unmoved_model(const Context& context) {
     found.title = {"{model} is on the CPU, its input {name} is on {device}",
                    {{"model", what}, {"name", name_of(*partner)}, {"device", partner->device.str()}}};
     const auto& name = context.model()->expression;
-    found.propose(
-        FixKind::kCreationSite,
-        {replaced ? "move {model} after its weights were replaced: {code}"
-                  : "move {model} once, where it is created: {code}",
-         {{"model", what}, {"code", (name.empty() ? "model" : name) + ".to(\"" + partner->device.str() + "\")"}}});
+    const bool in_ranks = context.process().world_size > 1;  // the GPU of one rank is not another's
+    const std::string device = in_ranks ? own_gpu_code(context.process()) : "\"" + partner->device.str() + "\"";
+    found.propose(FixKind::kCreationSite,
+                  {replaced ? "move {model} after its weights were replaced: {code}"
+                            : "move {model} once, where it is created: {code}",
+                   {{"model", what}, {"code", (name.empty() ? "model" : name) + ".to(" + device + ")"}}});
     return found;
   }
   return std::nullopt;

@@ -26,7 +26,7 @@ from devsan.render.notice import notice
 from devsan.run_files import output_file, tally
 from devsan.run_files.reader import read_run
 
-_severities: Counter[str] = Counter()  # of what was found in the ranks of this process's job
+_found: Counter[tuple[str, str]] = Counter()  # severity and code of what was found in the ranks of this process's job
 
 # seconds that ranks get that outlive their launcher: Lightning's main process does not wait for its others
 _PATIENCE = 5.0
@@ -48,7 +48,7 @@ def close(path: str, watcher: ExitWatcher | None, options: Options) -> None:
             report_on(path, watcher, options, _PATIENCE, nowhere)
         if options.report_file:
             _write_file(path, options)
-    tally.close(path, _severities, folder.ranks(path), folder.sample_of(path))
+    tally.close(path, _found, folder.ranks(path), folder.sample_of(path))
     if experiment:
         tally.leave(experiment)
 
@@ -101,7 +101,7 @@ def _report_on_launch(path: str, documents: list[dict[str, Any]], how: str, out:
         waited = waited_in(recordings)
     job = diagnosis.made(documents, fates, found, folder.command_of(path), waited, folder.sample_of(path))
     said = text.write(job, out, shown=folder.shown_where(path, out))
-    _severities.update(str(finding["severity"]) for finding in job["findings"])
+    _found.update((str(finding["severity"]), str(finding["code"])) for finding in job["findings"])
     if how == "github" and job["findings"]:
         out.write("".join(command(finding, documents[0]["process"]["directory"]) for finding in job["findings"]))
         out.flush()

@@ -95,17 +95,19 @@ def end() -> None:
                 _append(_BESIDE + " ".join(map(str, amounts)))
 
 
-def close(folder: str, of_job: Counter[str], ranks: dict[int, int], sample: Sample | None) -> None:
+def close(folder: str, of_job: Counter[tuple[str, str]], ranks: dict[int, int], sample: Sample | None) -> None:
     """Adds up what the processes of a job left, before its folder is removed.
 
     Args:
         folder: of the job.
-        of_job: the findings about its ranks, in place of those that the ranks have counted.
+        of_job: the findings about its ranks by severity and code, in place of those that the ranks have counted.
         ranks: by the id of its process.
         sample: that a launcher has started.
     """
     global _of_job
-    tally = Tally(Counter(of_job), ranks=len(set(ranks.values())), sample=sample)
+    tally = Tally(ranks=len(set(ranks.values())), sample=sample)
+    for (severity, code), times in of_job.items():
+        _count(tally, severity, code, times)
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             pid = name.removesuffix(ENDING)
@@ -144,8 +146,12 @@ def _read(tally: Tally, lines: list[str], is_told_by_job: Any) -> None:
             tally.hosts[rank], tally.sent[rank] = amounts
         elif not is_told_by_job:
             severity, _, code = line.partition(" ")
-            tally.severities[severity] += 1
-            tally.codes |= {code} if severity == "error" else set()
+            _count(tally, severity, code)
+
+
+def _count(tally: Tally, severity: str, code: str, times: int = 1) -> None:
+    tally.severities[severity] += times
+    tally.codes |= {code} if severity == "error" else set()
 
 
 def _append(line: str) -> None:

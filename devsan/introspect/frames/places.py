@@ -23,6 +23,7 @@ CLASS_BODY = "<class>"
 _ONE = {"pytorch_lightning": "lightning", "lightning_fabric": "lightning", "torchgen": "torch", "functorch": "torch"}
 _GENERATED = "__create_fn__."  # the methods that dataclasses writes (dataclasses._create_fn)
 _LONGEST = 12  # lines of one statement that are kept
+_LOOPS = ("for ", "async for ")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -92,11 +93,22 @@ def place_in(
     """As ``place``, for a function that is known by its name."""
     lines = linecache.getlines(file)
     last = first if last is None else min(last, first + _LONGEST)
+    header = _end_of_header(lines, first, last)
+    if header < last:  # the instructions that step through a loop are the whole statement's
+        last, end = header, len(lines[header - 1].rstrip().encode("utf-8", "surrogatepass"))
     span = core.Span(line=first, end_line=last)
     if start is not None and end is not None:
         span.column, span.end_column = _column(lines, first, start), _column(lines, last, end)
     source = "".join(lines[first - 1 : last]).strip("\n").strip()
     return core.Frame(file=clean(file), span=span, function=function, source=clean(source), package=package_of(file))
+
+
+def _end_of_header(lines: list[str], first: int, last: int) -> int:
+    """The line on which the header of a loop ends that begins at ``first``; ``last`` for any other statement."""
+    if not 0 < first < last <= len(lines) or not lines[first - 1].lstrip().startswith(_LOOPS):
+        return last
+    ends = (line for line in range(first, last) if lines[line - 1].partition("#")[0].rstrip().endswith(":"))
+    return next(ends, last)
 
 
 def name_of(code: CodeType) -> str:

@@ -134,6 +134,21 @@ TEST(HostBoundary, Ogb68DataNotMoved) {
   EXPECT_EQ(finding.fixes.front().kind, FixKind::kCreationSite);
 }
 
+TEST(HostBoundary, AMetricThatNobodyMovedGoesToTheGpuOfItsRank) {
+  Case context;
+  context.mixes("aten::add", "cuda:0", "cpu").frames({lib("torchmetrics", "stat_scores.py", 77, "update"), train(29)});
+  context.model().expression = "accuracy";
+  context.module("", "MulticlassAccuracy", {buffer("cpu", "tp", false)});
+  auto& state = context.operand("self", "self.tp", OperandKind::kBuffer, "cpu");
+  state.qualified_name = "tp";
+  state.offending = true;
+  context.operand("other", "tp", OperandKind::kLocal, "cuda:0");
+  expect_fix(expect_code(context, "DV103"), FixKind::kCreationSite, "accuracy.to(\"cuda:0\")");
+  context.facts.process.world_size = 2;
+  context.facts.process.set_device_called = true;
+  expect_fix(expect_code(context, "DV103"), FixKind::kCreationSite, "accuracy.to(\"cuda\")");
+}
+
 TEST(HostBoundary, ALoaderThatAcceleratePreparedNothingOf) {
   Case context;
   context.module("", "Forecaster", {weight("cuda:0")});

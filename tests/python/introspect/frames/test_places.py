@@ -10,7 +10,7 @@ import pytest
 
 from devsan import session
 from devsan.introspect.frames.frames import Whose, framework_of, whose
-from devsan.introspect.frames.places import package_of
+from devsan.introspect.frames.places import package_of, place_in
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,12 @@ def test_every_file_of_devsan_is_known_as_its_own() -> None:
     assert {package_of(file) for file in files} == {"devsan"}
     assert {whose(file) for file in files} == {Whose.HIDDEN}
     assert package_of(str(own.parent / "program.py")) == ""
+
+
+def test_of_a_loop_that_steps_on_its_header_is_the_place(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text("def run(loader):\n    for x in loader:  # each\n        x = x + 1\n        y = x\n", encoding="utf-8")
+    whole = place_in(str(file), "run", 2, 4, 4, 13)
+    assert (whole.source, whole.span.line, whole.span.end_line) == ("for x in loader:  # each", 2, 2)
+    call = place_in(str(file), "run", 3, 3, 12, 17)
+    assert (call.source, call.span.end_column) == ("x = x + 1", 18)
