@@ -39,7 +39,9 @@ def test_every_file_of_devsan_is_known_as_its_own() -> None:
 
 def test_of_a_loop_that_steps_on_its_header_is_the_place(tmp_path: Path) -> None:
     file = tmp_path / "train.py"
-    file.write_text("def run(loader):\n    for x in loader:  # each\n        x = x + 1\n        y = x\n", encoding="utf-8")
+    file.write_text(
+        "def run(loader):\n    for x in loader:  # each\n        x = x + 1\n        y = x\n", encoding="utf-8"
+    )
     whole = place_in(str(file), "run", 2, 4, 4, 13)
     assert (whole.source, whole.span.line, whole.span.end_line) == ("for x in loader:  # each", 2, 2)
     call = place_in(str(file), "run", 3, 3, 12, 17)
