@@ -83,6 +83,27 @@ std::vector<model::Argument> facts_of_member(const Sides& sides) {
           {"at", at_text(&culprit.member_given)}, {"home", sides.partner->device.str()}};
 }
 
+/// Whether the constructor of the object that holds the culprit made it: nobody gave it to the object.
+bool is_of_own_making(const Sides& sides) {
+  const auto& stack = sides.placed().stack;
+  const std::string constructor = sides.culprit->member_of + ".__init__";
+  return std::any_of(stack.begin(), stack.end(),
+                     [&](const model::Frame& each) { return each.function == constructor; });
+}
+
+Message how_it_is_held(const Sides& sides) {
+  if (is_of_own_making(sides)) {
+    return {"{name} is the one member of {owner} on {device}; everything else that it has is on {home}.",
+            facts_of_member(sides)};
+  }
+  if (sides.culprit->member == sides.culprit->name) {
+    return {"{owner} was given {name}, on {device}{at}; everything else that it has is on {home}.",
+            facts_of_member(sides)};
+  }
+  return {"{owner} was given {member}, which holds {name}, on {device}{at}; everything else that it has is on {home}.",
+          facts_of_member(sides)};
+}
+
 /// What speaks for another cause, and how much of the score it takes.
 int doubts_of(const Context& context, const Sides& sides, bool told) {
   int doubt = 0;
@@ -143,7 +164,7 @@ void propose_for(const Context& context, const Sides& sides, Hypothesis& found) 
                    {{"name", name_of(*culprit)}, {"other", name_of(*partner)}, {"at", at_text(*sides.without)}}});
   }
   propose_to_leave_weight(*partner, *culprit, found);
-  if (sides.is_lone_member()) {
+  if (sides.is_lone_member() && !is_of_own_making(sides)) {
     found.propose(FixKind::kCreationSite,
                   {"give {owner} a {member} of its own on {home}{at}, or move it there", facts_of_member(sides)});
   }
@@ -193,11 +214,7 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
   found.operands = {context.index_of(*sides.culprit), context.index_of(*sides.partner)};
   found.title = title_of(sides);
   if (source_of(placed) == DeviceSource::kScalar) found.value = text;
-  if (sides.is_lone_member()) {
-    found.add_evidence(40, {"{owner} was given {member}, which holds {name}, on {device}{at}; everything else that it "
-                            "has is on {home}.",
-                            facts_of_member(sides)});
-  }
+  if (sides.is_lone_member()) found.add_evidence(40, how_it_is_held(sides));
   tell_of_weight(*sides.partner, *sides.culprit, found);
   found.add_evidence(sides.weight, how_it_came(sides));
   const bool told = tell_what_brought_it(sides, text, found);

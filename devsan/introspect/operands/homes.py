@@ -51,7 +51,7 @@ class Homes:
             if override is not None:  # the root's own is called
                 operand.override_at = override
         self.main = home.tree
-        for base in _bases_of(home.path):
+        for base in (*_bases_of(home.path), *_frozen_beside(tree, home.path)):
             if not operand.beside:
                 self._beside(operand, tree, base)
 
@@ -144,6 +144,20 @@ def _bases_of(path: str) -> list[str]:
     for mark in (".quant_state", ".SCB", ".CB", ".absmax", ".state."):
         if mark in path:
             return [(path.partition(mark)[0].removesuffix(".weight") + ".weight").lstrip(".")]
+    return []
+
+
+def _frozen_beside(tree: Tree, path: str) -> list[str]:
+    """Where the frozen weight is that the layer of a trained one stands beside: ``q_proj.base`` of ``q_proj.a``, as
+    adapters that are written by hand have it."""
+    layer, _, name = path.rpartition(".")
+    around = f"{layer.rpartition('.')[0]}.".lstrip(".")
+    trained = members(tree.modules.get(layer), "_parameters").get(name) if layer in tree.modules else None
+    for base in ("base_layer", "base"):
+        module = tree.modules.get(f"{around}{base}")
+        frozen = members(module, "_parameters").get("weight") if module is not None else None
+        if frozen is not None and trained is not None and trained.requires_grad and not frozen.requires_grad:
+            return [f"{around}{base}.weight"]
     return []
 
 

@@ -180,6 +180,26 @@ TEST(LeftBehind, AMemberThatIsAloneWhereItIs) {
             "give Sampler a `self.schedule` of its own on cuda:1, at sample.py:120, or move it there");
 }
 
+TEST(LeftBehind, AMemberThatItsObjectMadeWasNotGiven) {
+  Case context;
+  context.mixes("aten::index", "cuda:0", "cuda:1")
+      .frames({own("replay.py", 23, "Replay.sample", "return self.rew[t]")});
+  Event made_there = made("cuda:0", {own("replay.py", 11, "Replay.__init__", "self.rew = torch.zeros(n, device=rew)")});
+  made_there.device_text = "rew";
+  Operand& kept = context.operand("self", "self.rew", OperandKind::kAttribute, "cuda:0", {made_there});
+  kept.member = "self.rew";
+  kept.member_of = "Replay";
+  kept.member_home = "cuda:1";
+  kept.member_given = own("replay.py", 41, "main", "Replay(32, 4)");
+  Event other = made("cuda:1", {own("replay.py", 22, "Replay.sample", "t = torch.randint(9, device=self.obs.device)")});
+  other.device_text = "self.obs.device";
+  context.operand("indices", "t", OperandKind::kLocal, "cuda:1", {other}).offending = true;
+  const auto finding = expect_code(context, "DV101");
+  expect_evidence(finding,
+                  "`self.rew` is the one member of Replay on cuda:0; everything else that it has is on cuda:1");
+  for (const auto& fix : finding.fixes) EXPECT_EQ(fix.text.text().find("give Replay"), std::string::npos);
+}
+
 TEST(LeftBehind, AnAttributeThatReplicasShare) {
   Case context;
   context.mixes("aten::mul", "cuda:1", "cuda:0").frames({forward("cos = cos - onehot * self.margin"), train(51)});
