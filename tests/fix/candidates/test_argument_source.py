@@ -62,4 +62,4 @@ def main():
         loss(model, x, y).backward()
 
 main()
-""") == ["x, y = (each.to(device) for each in data())"]
+""") == ["x, y = (each.to(model.weight.device) for each in data())"]
