@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.torch_names import FACTORIES, FROM_DATA, LIKE, MOVES, NEW
-from devsan.fix.failure import Source
+from devsan.fix.source import Source
 
 _TAKE_DEVICE = FACTORIES | FROM_DATA | LIKE | NEW | {"Generator"}
 

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.origins import given_to, operand_at
 from devsan.fix.scope import own_nodes, positional
+from devsan.fix.source import Source, source_of
 
 _NO_DATA = {"device", "shape", "dtype", "size", "dim", "ndim", "is_cuda", "requires_grad"}
 _PASSED_ON = ("_call_impl", "_wrapped_call_impl", "inner", "decorate_context", "decorate_autocast")

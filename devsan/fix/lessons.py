@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.fix.change import Change
-from devsan.fix.failure import source_of
+from devsan.fix.source import source_of
 
 _NO_TENSOR = re.compile(r"AttributeError: .* has no attribute '(to|device|parameters)'")
 _MOVE = re.compile(r"\.to\((?P<device>.+?)\.device\)")

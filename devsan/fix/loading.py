@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from devsan.diagnostics.diagnostic import Edit
-from devsan.fix.failure import Source
+from devsan.fix.source import Source
 
 _MAP_POSITIONS = {"dispatch_model": 1, "load_checkpoint_and_dispatch": 2}
 _WIDEST = 100  # characters of a map on one line

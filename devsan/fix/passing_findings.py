@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from devsan.fix.experiment import Outcome
-from devsan.fix.failure import source_of
+from devsan.fix.source import source_of
 
 
 def without_passing(told: Outcome, failing: Outcome) -> Outcome:

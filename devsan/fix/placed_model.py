@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, is_own
 from devsan.fix.loading import Loading
+from devsan.fix.source import Source, source_of
 
 _CONTAINERS = ("ModuleList", "ModuleDict", "Sequential")
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from devsan.diagnostics.torch_names import NEW, STAYING
 from devsan.fix.calls import function_name, is_factory, moved, own_attribute
-from devsan.fix.failure import Source, is_weight
+from devsan.fix.failure import is_weight
+from devsan.fix.source import Source
 
 LITERAL = 25
 """The doubt of a device that is written out."""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from devsan.fix.change import texts
-from devsan.fix.failure import source_of
+from devsan.fix.source import source_of
 
 BEFORE = """
 def main():

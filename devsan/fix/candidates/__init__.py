@@ -24,7 +24,8 @@ from dataclasses import replace
 from devsan.diagnostics.messages import Message, message
 from devsan.errors import DevsanError
 from devsan.fix.change import Change, joined, texts
-from devsan.fix.failure import Failure, showing
+from devsan.fix.failure import Failure
+from devsan.fix.source import showing
 
 
 def candidates(failure: Failure) -> list[Change]:

@@ -15,8 +15,9 @@ from devsan.fix.calls import moved, own_attribute
 from devsan.fix.candidates import batch
 from devsan.fix.change import Change
 from devsan.fix.dependence import arguments_behind
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.origins import operand_at
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 4
 _LOOP = 1  # with the line that calls it

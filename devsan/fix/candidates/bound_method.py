@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import own_attribute
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 4
 

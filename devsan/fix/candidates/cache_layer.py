@@ -13,8 +13,9 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.candidates.use_site import move
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.scope import names_bound
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 3
 _KV_CACHE = "DV106"

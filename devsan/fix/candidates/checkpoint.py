@@ -9,8 +9,9 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, with_keyword, without_keywords
 from devsan.fix.change import COPIES, Change
-from devsan.fix.failure import Failure, Source, placing_frames, source_of
+from devsan.fix.failure import Failure, placing_frames
 from devsan.fix.scope import devices
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 6
 _AS_SAVED = 5

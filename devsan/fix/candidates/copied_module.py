@@ -9,8 +9,9 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
+from devsan.fix.failure import Failure, is_own, is_weight
 from devsan.fix.scope import positional
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 2  # before the removal of the move, behind which the function's own tensors are elsewhere
 _IMPORT = "import copy"

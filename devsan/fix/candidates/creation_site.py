@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from devsan.diagnostics.diagnostic import Edit
-from devsan.diagnostics.messages import Message, message
+from devsan.diagnostics.messages import message
 from devsan.diagnostics.torch_names import MODULE_MOVES
-from devsan.fix.calls import function_name, is_factory, keyword, moved, placed, writes_device_out
+from devsan.fix.calls import function_name, keyword, moved, placed, writes_device_out
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
+from devsan.fix.failure import Failure, is_own, is_weight
+from devsan.fix.made_together import together
 from devsan.fix.scope import LITERAL, devices
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 20
 _SETTLED = 6
@@ -62,7 +63,7 @@ def _at(
         doubt = its_doubt - LITERAL if device.startswith('"') and writes_device_out(node) else its_doubt
         text = message("put `{name}` on {device} where it is made", name=name, device=device.strip('"'))
         yield Change(text, "creation_site", (put(source, node, device),), doubt=base + doubt)
-        for told, nodes, more in _together(source, node, device.strip('"')):
+        for told, nodes, more in together(source, node, device.strip('"')):
             edits = tuple(source.replace(each, placed(source, each, device)) for each in nodes)
             yield Change(told, "creation_site", edits, doubt=base + doubt + more)
 
@@ -112,57 +113,6 @@ def _is_settled(failure: Failure, operand: Mapping[str, Any], partner: Mapping[s
     return is_weight(operand) and not follows and operand["device"] != "cpu" and not is_weight(partner)
 
 
-def _together(source: Source, node: ast.Call, device: str) -> Iterator[tuple[Message, list[ast.Call], int]]:
-    """What may go to ``device`` together with ``node``: what is done in words, the calls, and the doubt on top."""
-    around = source.parents.get(node)
-    moves = _moves_beside(source, node)
-    if len(moves) > 1:
-        names = ", ".join(_moved_name(source, each) for each in moves)
-        yield message("put `{name}` on {device} where they are moved", name=names, device=device), moves, -1
-    arguments = _arguments_beside(source, node)
-    if len(arguments) > 1:
-        text = message("make the tensors that `{function}` is given on {device}", device=device,
-                       function=function_name(around))  # type: ignore[arg-type]  # fmt: skip
-        yield text, arguments, -1
-    factories = _factories_beside(source, node)
-    if len(factories) > 1:
-        text = message("make the tensors of `{function}` on {device}", device=device,
-                       function=getattr(source.function_around(node), "name", "<module>"))  # fmt: skip
-        yield text, factories, 1
-
-
-def _moves_beside(source: Source, node: ast.Call) -> list[ast.Call]:
-    """All moves to one place beside the move ``node``: in one display, ``(x.cuda(), y.cuda())``; what statements make
-    and move one after the other, ``h = zeros(n).cuda()`` and ``c = zeros(n).cuda()``."""
-    around = source.parents.get(node)
-    elements = around.values if isinstance(around, ast.Dict) else getattr(around, "elts", [])
-    if isinstance(around, ast.Assign):
-        elements = _made_one_after_the_other(source, around)
-    receiver = moved(node)
-    where = source.segment(node)[len(source.segment(receiver)) :] if receiver is not None else ""
-    found = [each for each in elements if isinstance(each, ast.Call) and moved(each) is not None and where
-             and source.segment(each).endswith(where)]  # fmt: skip
-    return found if node in found else []
-
-
-def _made_one_after_the_other(source: Source, statement: ast.Assign) -> list[ast.expr]:
-    """The values of the assignments around ``statement``, without another statement between them, that make tensors."""
-    runs = (list(run) for makes, run in itertools.groupby(source.block_of(statement), _makes) if makes)
-    return [each.value for run in runs if statement in run for each in run if isinstance(each, ast.Assign)]
-
-
-def _makes(statement: ast.stmt) -> bool:
-    made = moved(statement.value) if isinstance(statement, ast.Assign) else None
-    return isinstance(made, ast.Call) and is_factory(made)
-
-
-def _moved_name(source: Source, move: ast.Call) -> str:
-    """What a statement gives a name to, or else what is moved."""
-    statement = source.parents.get(move)
-    named = statement.targets[0] if isinstance(statement, ast.Assign) else moved(move)
-    return source.segment(named) if named is not None else ""
-
-
 def _holder(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:
     """What holds an operand moves where it is made: ``criterion`` of ``criterion.weight`` or ``criterion(x, y)``."""
     source = source_of(frame["path"])
@@ -187,35 +137,3 @@ def put(source: Source, node: ast.Call, device: str) -> Edit:
     if not isinstance(taken, (ast.Tuple, ast.List)) or moved(node) is not None:
         return source.replace(node, placed(source, node, device))
     return source.replace(node, f"(each.to({device}) for each in {source.segment(node)})")
-
-
-def _arguments_beside(source: Source, node: ast.Call) -> list[ast.Call]:
-    """All factories without a device among the arguments of the call that ``node`` is an argument of.
-
-    What is built of several tensors, such as a distribution, needs them on one device.
-    """
-    around = source.parents.get(node)
-    if not isinstance(around, ast.Call) or not is_factory(node):
-        return []
-    return [each for each in around.args if isinstance(each, ast.Call) and is_factory(each)
-            and keyword(each, "device") is None]  # fmt: skip
-
-
-def _factories_beside(source: Source, node: ast.Call) -> list[ast.Call]:
-    """All factories in the function of ``node``, where it is one, that name the same device, or none as it does."""
-    function = source.function_around(node)
-    if not is_factory(node) or isinstance(function, ast.Module):
-        return []
-    told = _told(source, node)
-    found = [
-        each for each in ast.walk(function)
-        if isinstance(each, ast.Call) and is_factory(each) and _told(source, each) == told
-    ]  # fmt: skip
-    inside = {inner for each in found for inner in ast.walk(each) if inner is not each}
-    return [each for each in found if each not in inside] if node in found else []
-
-
-def _told(source: Source, node: ast.Call) -> str:
-    """What ``device=`` of a call says; "" without it."""
-    told = keyword(node, "device")
-    return source.segment(told) if told is not None else ""

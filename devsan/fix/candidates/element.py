@@ -9,9 +9,10 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved, placed
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source
+from devsan.fix.failure import Failure
 from devsan.fix.origins import origin_of
 from devsan.fix.scope import devices
+from devsan.fix.source import Source
 
 _AS_BESIDE = 9
 _DOUBT = 18

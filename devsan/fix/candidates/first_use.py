@@ -14,9 +14,10 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.candidates.use_site import doubt_of
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.origins import operand_at
 from devsan.fix.scope import names_stored
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 5
 _FACTS = frozenset({"device", "dtype", "shape"})

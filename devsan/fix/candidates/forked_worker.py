@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, moved, with_keyword
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 12
 _LAST = 25  # the loader is slower then

@@ -10,9 +10,10 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, is_factory, keyword, placed, with_keyword, with_value
 from devsan.fix.candidates.use_site import is_read, move
 from devsan.fix.change import DRAWS, Change
-from devsan.fix.failure import Failure, Source, placing_frames, source_of
+from devsan.fix.failure import Failure, placing_frames
 from devsan.fix.origins import operand_at
 from devsan.fix.scope import devices
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 10
 _SAMPLERS = frozenset({"DataLoader", "RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler", "random_split"})

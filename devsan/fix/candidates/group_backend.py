@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, source_of
+from devsan.fix.failure import Failure
+from devsan.fix.source import source_of
 from devsan.numbers.host_collectives import BOTH
 
 _NCCL = "nccl"

@@ -9,8 +9,9 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import keyword
 from devsan.fix.candidates.use_site import is_read, move
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.origins import operand_at
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 10
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import placed
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, placing_frames, source_of
+from devsan.fix.failure import Failure, placing_frames
+from devsan.fix.source import source_of
 
 _IN_GROUP, _MIXED = 5, 27  # see NOTE [Doubts]; a copy would not be what the group writes to
 

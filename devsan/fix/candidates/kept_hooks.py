@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, is_own, source_of
+from devsan.fix.failure import Failure, is_own
+from devsan.fix.source import source_of
 
 _REMOVALS = ("remove_hook_from_module", "remove_hook_from_submodules")
 _DOUBT = 4

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from devsan.diagnostics.diagnostic import Edit, Place
 from devsan.diagnostics.messages import message
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, placing_frames, source_of
+from devsan.fix.failure import Failure, placing_frames
 from devsan.fix.scope import names_stored
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 4
 

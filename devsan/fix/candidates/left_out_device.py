@@ -13,8 +13,9 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, with_keyword
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
+from devsan.fix.failure import Failure, is_own, is_weight
 from devsan.fix.scope import devices, positional
+from devsan.fix.source import Source, source_of
 
 Frame = Mapping[str, Any]
 Pair = tuple[Frame, Frame]

@@ -8,9 +8,10 @@ from dataclasses import replace
 from devsan.fix.candidates import PATCH
 from devsan.fix.candidates.use_site import doubt_of, is_read, move
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.origins import operand_at
 from devsan.fix.scope import HOST, devices
+from devsan.fix.source import source_of
 
 _DOUBT = 10  # behind what the diagnosis offers
 

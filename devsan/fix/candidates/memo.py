@@ -8,8 +8,9 @@ from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, placing_frames, source_of
+from devsan.fix.failure import Failure, placing_frames
 from devsan.fix.scope import devices
+from devsan.fix.source import Source, source_of
 
 _DOUBT, _KNOWN = 19, 4  # where the diagnosis knows of a cache
 _CACHE = "DV113"

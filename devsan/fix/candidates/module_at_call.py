@@ -11,7 +11,8 @@ from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_weight, source_of
+from devsan.fix.failure import Failure, is_weight
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 8
 _LIBRARY = 3  # a part of the module alone

@@ -14,7 +14,8 @@ from devsan.fix.calls import moved
 from devsan.fix.candidates.use_site import move
 from devsan.fix.change import Change, joined
 from devsan.fix.dependence import arguments_behind
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 7  # before the move of one operand
 _FROM_HOST = 20  # what comes from the host moves once, where it is made

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 6
 _SEQUENCES = ("list", "tuple")

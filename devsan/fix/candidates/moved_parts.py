@@ -9,7 +9,8 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, is_own, is_weight, source_of
+from devsan.fix.failure import Failure, is_own, is_weight
+from devsan.fix.source import source_of
 
 _DOUBT = 2
 _MOST = 8  # lines that a reader takes in

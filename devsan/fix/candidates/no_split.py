@@ -10,9 +10,10 @@ from devsan.diagnostics.messages import message
 from devsan.fix.candidates import PATCH
 from devsan.fix.candidates.map_entries import involved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, is_own
 from devsan.fix.loading import Loading
 from devsan.fix.placed_model import PlacedModel, placed_models
+from devsan.fix.source import Source, source_of
 
 _IN_CALLS, _DOUBT = 1, 3  # where the program has a map inferred, it says there what the map may not cut
 _TAKE_CLASSES = ("infer_auto_device_map", "get_balanced_memory", "load_checkpoint_and_dispatch")

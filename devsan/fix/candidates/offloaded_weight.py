@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.origins import assigned
 from devsan.fix.placed_model import placed_models
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 5
 _IMPORT = "from accelerate.utils import align_module_device"

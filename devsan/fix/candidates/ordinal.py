@@ -11,8 +11,9 @@ from typing import TypeGuard
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, with_value
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.origins import operand_at
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 10
 _ELSEWHERE = 5  # it is not at the place that failed

@@ -9,7 +9,8 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, with_keyword
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, source_of
+from devsan.fix.failure import Failure
+from devsan.fix.source import source_of
 
 _DOUBT = 4
 _OFFLOADING = frozenset({"cpu_offload", "disk_offload", "dispatch_model", "load_checkpoint_and_dispatch"})

@@ -9,8 +9,9 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.scope import own_nodes
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 6
 

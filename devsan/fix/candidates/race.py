@@ -16,8 +16,9 @@ from devsan.diagnostics.codec import diagnostic_of
 from devsan.diagnostics.codes import OF_STREAMS
 from devsan.diagnostics.messages import Message, message
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, is_own
 from devsan.fix.scope import names_stored, positional
+from devsan.fix.source import Source, source_of
 
 _BEFORE_THE_NEXT, _DOUBT = 7, 8
 _WAIT = ".wait_stream("

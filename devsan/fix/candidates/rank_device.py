@@ -10,8 +10,9 @@ from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, placing_frames, source_of
+from devsan.fix.failure import Failure, placing_frames
 from devsan.fix.loading import OWN_GPU, RANK, importing
+from devsan.fix.source import Source, source_of
 
 _PLACED, _MAP, _CURRENT, _NAMED = 4, 5, 6, 7  # see NOTE [Doubts]
 _FIRST = re.compile(r"cuda(:0)?")

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.loading import OWN_GPU, RANK, importing
+from devsan.fix.source import source_of
 
 _DOUBT = 5
 _KEYWORDS = ("device", "device_ids", "output_device", "device_id")

@@ -10,9 +10,10 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.candidates.use_site import is_read
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.origins import assigned, operand_at
 from devsan.fix.scope import devices
+from devsan.fix.source import Source, source_of
 
 _DISCARDED = 3
 _FOLLOWS = 30
@@ -89,7 +90,7 @@ def _values(source: Source, loop: ast.For, name: str) -> str:
     is_of_values = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "values"
     if not is_of_values or not isinstance(target, ast.Name) or target.id != name or _is_move_alone(loop):
         return ""
-    uses_key = any(isinstance(each, ast.Name) and each.id == "key" for each in ast.walk(loop))
+    uses_key = any(isinstance(each, ast.Name) and each.id == "key" for each in ast.walk(source.function_around(loop)))
     held = call.func.value  # type: ignore[attr-defined]
     return source.segment(held) if isinstance(held, (ast.Name, ast.Attribute)) and not uses_key else ""
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import keyword, without_keywords
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.loading import Loading
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 4
 _OF_ONE_DEVICE = ("device_ids", "output_device")

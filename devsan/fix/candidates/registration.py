@@ -9,7 +9,8 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved, own_attribute
 from devsan.fix.change import TRAINS, Change
-from devsan.fix.failure import Failure, Source, placing_frames, source_of
+from devsan.fix.failure import Failure, placing_frames
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 4
 

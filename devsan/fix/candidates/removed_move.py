@@ -9,8 +9,9 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
+from devsan.fix.failure import Failure, is_own, is_weight
 from devsan.fix.scope import HOST
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 34
 _TWICE = 3  # where it had been moved to its partner before: a shared weight, a part that is listed twice

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import COPIES, Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, is_own
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 4
 _ASSIGNED = "DV113"  # a result was assigned to it

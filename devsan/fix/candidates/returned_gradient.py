@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from devsan.diagnostics.diagnostic import Edit
 from devsan.fix.candidates.use_site import move
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.scope import devices, positional
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 12
 _KEPT = 9

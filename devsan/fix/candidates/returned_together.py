@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, is_own
 from devsan.fix.scope import own_nodes
+from devsan.fix.source import Source, source_of
 
 _PLACED = -1  # the function placed an operand: in front of what the diagnosis offers, which moves it where it is used
 _ANY = 19

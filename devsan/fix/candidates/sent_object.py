@@ -13,9 +13,10 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, is_own
 from devsan.fix.origins import Origin, argument_of, assigned, origin_in
 from devsan.fix.scope import own_nodes
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 5
 _SENT = {"all_gather_object": (1, "obj"), "gather_object": (0, "obj"), "broadcast_object_list": (0, "object_list"),

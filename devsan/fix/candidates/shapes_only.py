@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, without_keywords
 from devsan.fix.change import DRAWS, Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 15
 _LATER = "low_cpu_mem_usage"

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.messages import message
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.placed_model import placed_models
+from devsan.fix.source import source_of
 
 _CACHE, _DOUBT = 5, 29  # see NOTE [Doubts]
 _MOST = 3

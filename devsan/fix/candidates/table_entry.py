@@ -9,8 +9,9 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, is_weight, source_of
+from devsan.fix.failure import Failure, is_own, is_weight
 from devsan.fix.scope import parsed
+from devsan.fix.source import Source, source_of
 
 _TIED = 2  # the weights of two parts are one tensor: they can only be on one GPU
 _DOUBT = 34  # the program meant to have the part where it is

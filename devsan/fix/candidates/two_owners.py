@@ -9,9 +9,10 @@ from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, is_own, source_of
+from devsan.fix.failure import Failure, is_own
 from devsan.fix.loading import RANK, importing
 from devsan.fix.placed_model import PlacedModel, placed_models
+from devsan.fix.source import Source, source_of
 
 _MOVE, _MAP, _HOOKS, _OTHERS = 1, 3, 6, 30  # see NOTE [Doubts]
 _MOST_LOADINGS = 3

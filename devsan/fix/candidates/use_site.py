@@ -10,9 +10,10 @@ from typing import Any
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
-from devsan.fix.failure import Failure, Source, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.origins import operand_at
 from devsan.fix.scope import HOST, LITERAL, devices, is_left_out
+from devsan.fix.source import Source, source_of
 
 _DOUBT = 22
 _TO_WHAT_IS_WRITTEN = 9

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from devsan.fix.candidates import candidates
-from devsan.fix.failure import Failure, source_of
+from devsan.fix.failure import Failure
 from devsan.fix.scope import LITERAL, devices
+from devsan.fix.source import source_of
 
 TEXT = """import torch
 

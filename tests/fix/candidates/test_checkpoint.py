@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from devsan.fix.failure import source_of
 from devsan.fix.scope import devices
+from devsan.fix.source import source_of
 
 Fixed = Callable[..., list[str]]
 

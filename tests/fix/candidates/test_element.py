@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from devsan.fix.candidates.element import _beside, _element
-from devsan.fix.failure import Source
+from devsan.fix.source import Source
 
 Fixed = Callable[..., list[str]]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from devsan.fix.failure import source_of
 from devsan.fix.scope import devices
+from devsan.fix.source import source_of
 
 RUNNING_MEAN = """\
 import os

@@ -9,7 +9,7 @@ import pytest
 
 from devsan.fix.candidates.late_binding import _bound, _late
 from devsan.fix.change import texts
-from devsan.fix.failure import Source
+from devsan.fix.source import Source
 
 Fixed = Callable[..., list[str]]
 

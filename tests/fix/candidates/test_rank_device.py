@@ -10,7 +10,8 @@ import pytest
 
 from devsan.fix.candidates.rank_device import _first_gpus, propose
 from devsan.fix.change import applied
-from devsan.fix.failure import Failure, source_of
+from devsan.fix.failure import Failure
+from devsan.fix.source import source_of
 
 ALL_ON_ZERO = """\
 import torch

@@ -10,9 +10,9 @@ import pytest
 
 from devsan.fix.candidates import two_owners
 from devsan.fix.change import texts
-from devsan.fix.failure import source_of
 from devsan.fix.loading import Loading
 from devsan.fix.placed_model import PlacedModel
+from devsan.fix.source import source_of
 
 LOADED = '''"""Loads."""
 
