@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -234,4 +235,34 @@ def test_the_next_expression_of_a_line_that_fails_inside_of_torch_is_followed_at
     with laboratory(tmp_path, "train.py") as found:
         result = search(found, quiet)
     assert [edit.after for each in result.verified[0].changes for edit in each.edits] == [pairs[0][1], pairs[2][1]]
+    assert [len(trial.changes) for trial in result.trials[:2]] == [1, 2]
+
+
+STATES = """\
+import torch
+
+torch.manual_seed(0)
+lstm = torch.nn.LSTM(3, 2).to("cuda:1")
+h = torch.zeros(1, 4, 2, device="cuda:0")
+print("the cell")
+c = torch.zeros(1, 4, 2, device="cuda:0")
+out, _ = lstm(torch.ones(5, 4, 3, device="cuda:1"), (h, c))
+print(out.sum().item())
+"""
+
+
+def test_the_next_operand_of_an_operation_is_followed_at_once(tmp_path, monkeypatch):
+    path = script(tmp_path, STATES)
+    first, other, second = [
+        replace(change(path, pair), doubt=20)
+        for pair in (
+            ('h = torch.zeros(1, 4, 2, device="cuda:0")', 'h = torch.zeros(1, 4, 2, device="cuda:1")'),
+            ('h = torch.zeros(1, 4, 2, device="cuda:0")', 'h = torch.zeros(1, 4, 2, device="cpu")'),
+            ('c = torch.zeros(1, 4, 2, device="cuda:0")', 'c = torch.zeros(1, 4, 2, device="cuda:1")'),
+        )
+    ]
+    monkeypatch.setattr(exploration, "candidates", lambda _: [first, other, second])
+    with laboratory(tmp_path, "train.py") as found:
+        result = search(found, quiet)
+    assert result.verified[0].changes == (first, second)
     assert [len(trial.changes) for trial in result.trials[:2]] == [1, 2]

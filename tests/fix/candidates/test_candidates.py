@@ -115,3 +115,13 @@ def test_a_class_without_bases_has_no_parameters(tmp_path: Path):
     text = "class Meter:\n    def read(self):\n        return self.first + self.second\n"
     found = _devices_at(tmp_path / "c.py", text, "self.first + self.second", {"name": ""})
     assert found == ['"cuda:1"']
+
+
+def test_the_largest_weight_of_a_module_stands_for_the_others(tmp_path: Path):
+    failure = _failure(tmp_path / "net.py")
+    x, y = failure.operands
+    weights = [
+        {**x, "name": f"self.rnn.{name}", "kind": "parameter", "shape": [size]} for name, size in (("b", 2), ("w", 6))
+    ]
+    pairs = Failure({**failure.finding, "operands": [*weights, y]}).pairs()
+    assert [(one["name"], other["name"]) for one, other in pairs if one is y] == [("self.table(3)", "self.rnn.w")]

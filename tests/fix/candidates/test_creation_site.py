@@ -237,3 +237,33 @@ print(edited(net, torch.ones(2, 3, device="cuda:0"), 1, "cuda:0").sum().item())
 """,
         gpus=2,
     ) == ["delta = torch.zeros(3, requires_grad=True, device=next(inner(net, at).parameters()).device)"]
+
+
+def test_states_that_statements_make_one_after_the_other_move_together(fixed: Fixed):
+    lines = fixed(
+        """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = torch.nn.LSTM(3, 2)
+
+    def first(self, size):
+        h = torch.zeros(1, size, 2).cuda()
+        c = torch.zeros(1, size, 2).cuda()
+        return h, c
+
+    def forward(self, x, state):
+        return self.rnn(x, state)[0]
+
+torch.manual_seed(0)
+net = Net().to("cuda:1")
+net(torch.ones(5, 4, 3, device="cuda:1"), net.first(4)).sum().backward()
+""",
+        gpus=2,
+    )
+    assert [line.partition(".to(")[0] for line in lines] == [
+        "h = torch.zeros(1, size, 2)",
+        "c = torch.zeros(1, size, 2)",
+    ]
