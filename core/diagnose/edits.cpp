@@ -210,8 +210,9 @@ Fix register_where_made(const Context& context, const Operand& operand, const mo
                          std::any_of(context.model()->modules.begin(), context.model()->modules.end(), is_made_by);
   std::string kept = own_attribute(operand.name);
   // By another name it is the attribute itself, and no part of one, where a module keeps it under that attribute's name.
-  if (kept.empty() && in_module) kept = own_attribute("self." + std::string(last_part(operand.kept_as)));
-  const std::string known = kept.empty() ? own_attribute("self." + std::string(last_part(operand.kept_as))) : kept;
+  const std::string by_path = own_attribute("self." + std::string(last_part(operand.kept_as)));
+  if (kept.empty() && in_module) kept = by_path;
+  const std::string& known = kept.empty() ? by_path : kept;
   const std::string name = known.empty() ? "..." : known.substr(5);
   Fix fix{FixKind::kCreationSite,
           {"register it where it is created: {code}",
