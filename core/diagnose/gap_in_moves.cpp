@@ -96,8 +96,15 @@ bool is_left_on_host(const Gap& gap, Hypothesis& found) {
   if (!gap.operand.device.is_host() || !gap.never_moved || !is_on_gpu(gap.model())) return false;
   found.add_evidence(
       60, {"Other parts of the model are on a GPU, {module} has never left the CPU.", {{"module", gap.name}}});
-  found.propose(FixKind::kMap,
-                {"move {module} with the rest of the model, where the model is placed", {{"module", gap.name}}});
+  if (gap.context.is_hooked()) {  // `.to()` of the whole would take the parts along that hooks bring their inputs to
+    found.propose(
+        FixKind::kCreationSite,
+        {"move {name} alone, where it is created: `.to()` of the whole model would also move what is dispatched",
+         {{"name", name_of(gap.operand)}}});
+  } else {
+    found.propose(FixKind::kMap,
+                  {"move {module} with the rest of the model, where the model is placed", {{"module", gap.name}}});
+  }
   return true;
 }
 

@@ -126,4 +126,18 @@ TEST(MapGap, OnlyAnInnerPartWasPlaced) {
   expect_fix(expect_code(context, "DV109"), FixKind::kConfiguration, "model.prefix.to(\"cuda:0\")");
 }
 
+TEST(MapGap, AWeightOfAModuleAroundADispatchedOneMovesAlone) {
+  Case context;
+  context.mixes("aten::cat", "cuda:0", "cpu")
+      .frames(
+          {own("net.py", 20, "SoftPrompt.forward", "x = torch.cat([self.prompt, embeds])"), call_impl(), train(40)});
+  context.module("", "SoftPrompt", {weight("cpu", "prompt")});
+  context.module("model.embed", "Embedding", {weight("cuda:0")}, "cuda:0");
+  auto& prompt = context.operand("tensors[0]", "self.prompt", OperandKind::kParameter, "cpu");
+  prompt.qualified_name = "prompt";
+  prompt.offending = true;
+  context.operand("tensors[1]", "embeds", OperandKind::kLocal, "cuda:0");
+  expect_fix(expect_code(context, "DV105"), FixKind::kCreationSite, "move `self.prompt` alone");
+}
+
 }  // namespace devsan::diagnose::test
