@@ -38,7 +38,8 @@ def ranks(count: int = ALL) -> Job:
     return [
         core.RankFacts(
             process=core.Process(rank=rank, local_rank=rank, world_size=count, current_device=f"cuda:{rank}",
-                                 set_device_called=True, device_count=count),
+                                 set_device_called=True, device_count=count,
+                                 environment={"LOCAL_RANK": str(rank)}),
             host="node0", backend="nccl", gpus=[f"GPU-{gpu}" for gpu in range(count)],
             memory=[core.RankMemory(device=f"cuda:{rank}", bytes=1 << 20, peak=1 << 20, placed=[])],
             end=core.RankEnd.FINISHED,
