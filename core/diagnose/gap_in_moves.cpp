@@ -99,7 +99,7 @@ bool is_left_on_host(const Gap& gap, Hypothesis& found) {
   if (gap.context.is_hooked()) {  // `.to()` of the whole would take the parts along that hooks bring their inputs to
     found.propose(
         FixKind::kCreationSite,
-        {"move {name} alone, where it is created: `.to()` of the whole model would also move what is dispatched",
+        {"move {name} alone, where it is created: `.to()` of the whole model would also move the dispatched modules",
          {{"name", name_of(gap.operand)}}});
   } else {
     found.propose(FixKind::kMap,

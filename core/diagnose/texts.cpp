@@ -54,7 +54,10 @@ std::string text_of(const Frame* frame) {
 
 namespace {
 
-/// torch.multiprocessing.spawn sets no variable, as launchers do.
+/// What makes a rank's number among all machines that of a GPU.
+constexpr const char* kOfMachine = " % torch.cuda.device_count()";
+
+/// torch.multiprocessing.spawn, srun and mpirun set no LOCAL_RANK.
 bool is_launched(const model::Process& process) { return process.environment.contains("LOCAL_RANK"); }
 
 }  // namespace
@@ -62,19 +65,21 @@ bool is_launched(const model::Process& process) { return process.environment.con
 std::string set_device_code(const model::Process& process, const std::string& rank) {
   const bool starts_late = process.versions.contains("lightning") || process.versions.contains("pytorch-lightning");
   if (starts_late) return "torch.cuda.set_device(int(os.environ.get(\"LOCAL_RANK\", 0)))";
-  return "torch.cuda.set_device(" + (is_launched(process) ? "int(os.environ[\"LOCAL_RANK\"])" : rank) + ")";
+  return "torch.cuda.set_device(" + (is_launched(process) ? "int(os.environ[\"LOCAL_RANK\"])" : rank + kOfMachine) +
+         ")";
 }
 
-Message set_device_text(const model::Process& process) {
+Message set_device_text(const model::Process& process, const std::string& rank) {
   return {"call {code} before the first use of CUDA and before the model is loaded",
-          {{"code", set_device_code(process)}}};
+          {{"code", set_device_code(process, rank)}}};
 }
 
 Message own_location_text() { return "load to the CPU or to this rank's GPU: torch.load(..., map_location=\"cpu\")"; }
 
 std::string own_gpu_code(const model::Process& process) {
   if (process.set_device_called) return "\"cuda\"";
-  return is_launched(process) ? "f\"cuda:{os.environ['LOCAL_RANK']}\"" : "f\"cuda:{rank}\"";
+  return is_launched(process) ? "f\"cuda:{os.environ['LOCAL_RANK']}\""
+                              : std::string("f\"cuda:{rank") + kOfMachine + "}\"";
 }
 
 Message own_gpu_location_text(const model::Process& process) {

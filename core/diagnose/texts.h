@@ -34,9 +34,10 @@ model::Message text_of(const model::Owner& owner);
 std::string text_of(const model::Frame* frame);
 
 /// What a rank is told to do, by itself and together with the others. Under Lightning the first rank has no LOCAL_RANK
-/// before `fit`, and is number 0; a rank that torch.multiprocessing.spawn started has none, and calls its number `rank`.
+/// before `fit`, and is number 0; a rank that torch.multiprocessing.spawn started has none: `rank` is what the program
+/// calls its number among all machines.
 std::string set_device_code(const model::Process& process, const std::string& rank = "rank");
-model::Message set_device_text(const model::Process& process);
+model::Message set_device_text(const model::Process& process, const std::string& rank = "rank");
 model::Message own_location_text();
 model::Message own_gpu_location_text(const model::Process& process);
 

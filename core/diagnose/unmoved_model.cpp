@@ -62,8 +62,12 @@ std::optional<Hypothesis> unmoved_model(const Context& context) {
     found.title = {"{model} is on the CPU, its input {name} is on {device}",
                    {{"model", what}, {"name", name_of(*partner)}, {"device", partner->device.str()}}};
     const auto& name = context.model()->expression;
-    const bool in_ranks = context.process().world_size > 1;  // the GPU of one rank is not another's
-    const std::string device = in_ranks ? own_gpu_code(context.process()) : "\"" + partner->device.str() + "\"";
+    const model::Process& process = context.process();
+    // The GPU of one rank is not another's, where each has its own among several.
+    const bool is_own = process.set_device_called ? partner->device == process.current_device
+                                                  : partner->device.index == process.local_rank;
+    const bool in_ranks = process.world_size > 1 && process.device_count > 1 && is_own;
+    const std::string device = in_ranks ? own_gpu_code(process) : "\"" + partner->device.str() + "\"";
     found.propose(FixKind::kCreationSite,
                   {replaced ? "move {model} after its weights were replaced: {code}"
                             : "move {model} once, where it is created: {code}",

@@ -173,7 +173,8 @@ def cost_of(outcome: Outcome) -> Cost:
     per_step = steps > 1 and bool(coming_back) and all(place["times"] >= steps for place in coming_back)
     per, counted = (steps, coming_back) if per_step else (1, between)
     times, size = (sum(place[key] // per for place in counted) for key in ("times", "bytes"))
-    return Cost(steps, times, size, dict(outcome.peaks), outcome.seconds, per_step)
+    in_all = sum(place["bytes"] for place in between)
+    return Cost(steps, times, size, dict(outcome.peaks), outcome.seconds, per_step, in_all)
 
 
 def cost_in_words(cost: Cost) -> Message:

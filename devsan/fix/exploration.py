@@ -111,9 +111,9 @@ def _penalty(before: Outcome, trial: Trial, known: Outcome | None) -> int:
 
 
 def _is_of_others(before: Outcome, after: Outcome) -> bool:
-    """Whether another operand of the same operation is in the wrong place now: the second state of an LSTM."""
+    """Whether fewer operands of the operation are in the wrong place now: the second state of an LSTM is left."""
     was, now = ({each["name"] for each in run.findings[0]["operands"] if each["offending"]} for run in (before, after))
-    return bool(now) and not was <= now
+    return bool(now) and now < was
 
 
 def _meets_again(before: Outcome, trial: Trial) -> bool:

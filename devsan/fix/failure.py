@@ -119,9 +119,12 @@ def is_weight(operand: Mapping[str, Any]) -> bool:
 
 
 def _stands_for(operand: Mapping[str, Any]) -> object:
-    """What is asked where ``operand`` is: the module of a weight, on that device; else the operand itself."""
+    """What is asked where ``operand`` is: the module of a weight, as it came there; else the operand itself."""
     module = str(operand["name"] or "").rpartition(".")[0]
-    return (module, operand["device"]) if is_weight(operand) and module else id(operand)
+    came = next(iter(operand["provenance"]), None)
+    frame = next(iter(came["frames"]), None) if came is not None else None
+    place = (frame["path"], frame["line"]) if frame is not None else None
+    return (module, operand["device"], place) if is_weight(operand) and module else id(operand)
 
 
 def placing_frames(operand: Mapping[str, Any], kind: str = "") -> Iterator[Mapping[str, Any]]:

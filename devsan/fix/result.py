@@ -28,6 +28,7 @@ class Cost:
         peaks: the most that was allocated on each GPU, in bytes.
         seconds: of wall time.
         per_step: whether ``transfers`` and ``transferred`` are those of one step.
+        transferred_in_all: between GPUs, in the whole run, in bytes.
     """
 
     steps: int
@@ -36,11 +37,7 @@ class Cost:
     peaks: Mapping[str, int]
     seconds: float
     per_step: bool = False
-
-    @property
-    def transferred_in_all(self) -> int:
-        """Returns the bytes of the whole run."""
-        return self.transferred * (self.steps if self.per_step else 1)
+    transferred_in_all: int = 0
 
 
 @dataclass(frozen=True)

@@ -83,17 +83,15 @@ std::vector<model::Argument> facts_of_member(const Sides& sides) {
           {"at", at_text(&culprit.member_given)}, {"home", sides.partner->device.str()}};
 }
 
-/// Whether the constructor of the object that holds the culprit made it: nobody gave it to the object.
+/// Whether a constructor of the object that holds the culprit made it, its class's or a base's: nobody gave it to the
+/// object.
 bool is_of_own_making(const Sides& sides) {
-  const auto& stack = sides.placed().stack;
-  const std::string constructor = sides.culprit->member_of + ".__init__";
-  return std::any_of(stack.begin(), stack.end(),
-                     [&](const model::Frame& each) { return each.function == constructor; });
+  return sides.culprit->member == sides.culprit->name && Context::at_construction(sides.placed());
 }
 
 Message how_it_is_held(const Sides& sides) {
   if (is_of_own_making(sides)) {
-    return {"{name} is the one member of {owner} on {device}; everything else that it has is on {home}.",
+    return {"{name} is the only member of {owner} on {device}; all of the others are on {home}.",
             facts_of_member(sides)};
   }
   if (sides.culprit->member == sides.culprit->name) {

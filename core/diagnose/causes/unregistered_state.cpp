@@ -106,7 +106,8 @@ int doubts_of(const Context& context, const Kept& kept) {
   if (dropped_move_of(context, operand) != nullptr) doubt += 50;  // someone meant to move it
   // A call made it for its input: also an entry of a table that an earlier call, told a device, put there.
   const bool of_table = operand.kept_as.ends_with("]") && placed != nullptr && !is_as_constructed(operand) &&
-                        !context.in_failing_call(*placed) && source_of(*placed) == model::DeviceSource::kPeer;
+                        (kept.is_replicated ? !context.in_failing_call(*placed) : context.in_earlier_call(*placed)) &&
+                        source_of(*placed) == model::DeviceSource::kPeer;
   if ((is_cache_entry(operand) || of_table) && operand.device.is_accelerator()) doubt += 45;
   return doubt;
 }

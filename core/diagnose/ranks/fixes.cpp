@@ -23,13 +23,14 @@ bool is_received(const Event& placed) {
 void propose_set_device(RankHypothesis& found, const model::RankFacts& rank) {
   std::optional<Edit> edit;
   const model::Frame& made = rank.group_made;
+  const std::string number = keyword_argument(made.source, "rank").value_or("rank");
   // Its column tells how far the statement is indented.
   if (made.is_known() && made.span.column > 0 && !made.source.empty() && !rank.process.set_device_called) {
     const std::string indentation(static_cast<std::size_t>(made.span.column - 1), ' ');
-    const std::string code = set_device_code(rank.process, keyword_argument(made.source, "rank").value_or("rank"));
+    const std::string code = set_device_code(rank.process, number);
     edit = Edit{made.file, made.span.line, made.source, code + "\n" + indentation + made.source};
   }
-  found.propose(FixKind::kConfiguration, set_device_text(rank.process), Confidence::kLikely, std::move(edit));
+  found.propose(FixKind::kConfiguration, set_device_text(rank.process, number), Confidence::kLikely, std::move(edit));
 }
 
 void propose_out_of_branch(RankHypothesis& found, const model::Collective& call) {

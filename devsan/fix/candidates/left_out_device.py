@@ -76,7 +76,7 @@ def _calls(frames: Iterable[Pair]) -> Iterator[tuple[Source, ast.Call, str]]:
         call = source.expression_at(outer) if source is not None else None
         if source is not None and function is not None and isinstance(call, ast.Call):
             parameter = _left_out(function, call)
-            if parameter:
+            if parameter and (is_own(inner["path"]) or parameter == "device"):  # not a library's output_device
                 yield source, call, parameter
 
 

@@ -82,9 +82,10 @@ def _kept_behind(
 
 
 def _made_once_behind(source: Source, made: ast.Assign, move: ast.stmt) -> Iterator[ast.stmt]:
-    """The statement behind ``move`` that makes the optimizer in one call, and not in those that follow: ``if``."""
+    """The statement behind ``move`` that makes the optimizer in one call, and not in those that follow: an ``if`` that
+    asks for it, so that it is there behind it."""
     once = source.statement_in(made, source.block_of(move)) if move.lineno < made.lineno else None
-    if isinstance(once, ast.If):
+    if isinstance(once, ast.If) and source.segment(made.targets[0]) in source.segment(once.test):
         yield once
 
 

@@ -75,7 +75,8 @@ def _stored(source: Source, statement: ast.Expr | ast.Assign) -> Iterator[Change
             slot = f"{values}[key]" if values else _slot(source, around, receiver.id)
             if slot:
                 text = message("keep the result of the move: {code}", code=f"{slot} = ...")
-                edits = [source.replace(statement, f"{slot} = {source.segment(statement.value)}")]
+                bound = f"{receiver.id} = " if isinstance(statement, ast.Assign) else ""  # the loop goes on with it
+                edits = [source.replace(statement, f"{bound}{slot} = {source.segment(statement.value)}")]
                 if values:
                     edits.append(source.replace(around.target, f"key, {receiver.id}"))
                     edits.append(source.replace(around.iter, f"{values}.items()"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import linecache
@@ -94,8 +95,8 @@ def place_in(
     lines = linecache.getlines(file)
     last = first if last is None else min(last, first + _LONGEST)
     header = _end_of_header(lines, first, last)
-    if header < last:  # the instructions that step through a loop are the whole statement's
-        last, end = header, len(lines[header - 1].rstrip().encode("utf-8", "surrogatepass"))
+    if header is not None:  # the instructions that step through a loop are the whole statement's
+        last, end = header
     span = core.Span(line=first, end_line=last)
     if start is not None and end is not None:
         span.column, span.end_column = _column(lines, first, start), _column(lines, last, end)
@@ -103,12 +104,20 @@ def place_in(
     return core.Frame(file=clean(file), span=span, function=function, source=clean(source), package=package_of(file))
 
 
-def _end_of_header(lines: list[str], first: int, last: int) -> int:
-    """The line on which the header of a loop ends that begins at ``first``; ``last`` for any other statement."""
+def _end_of_header(lines: list[str], first: int, last: int) -> tuple[int, int] | None:
+    """The line and the offset in bytes at which the header ends of the loop that begins at ``first``; None without."""
     if not 0 < first < last <= len(lines) or not lines[first - 1].lstrip().startswith(_LOOPS):
-        return last
-    ends = (line for line in range(first, last) if lines[line - 1].partition("#")[0].rstrip().endswith(":"))
-    return next(ends, last)
+        return None
+    indent = len(lines[first - 1]) - len(lines[first - 1].lstrip())
+    for line in range(first, last):
+        header = "".join(lines[first - 1 : line])[indent:]
+        try:
+            [function] = ast.parse(f"async def f():\n {header.rstrip()}\n  pass").body
+        except (SyntaxError, ValueError):
+            continue
+        end = function.body[0].iter.end_col_offset  # type: ignore[attr-defined]
+        return line, end + indent - 1 if line == first else end
+    return None
 
 
 def name_of(code: CodeType) -> str:

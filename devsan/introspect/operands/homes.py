@@ -147,17 +147,26 @@ def _bases_of(path: str) -> list[str]:
     return []
 
 
+_PARTS_OF_ADAPTER = 4  # its base, what goes down and up again, and a dropout
+
+
 def _frozen_beside(tree: Tree, path: str) -> list[str]:
     """Where the frozen weight is that the layer of a trained one stands beside: ``q_proj.base`` of ``q_proj.a``, as
     adapters that are written by hand have it."""
     layer, _, name = path.rpartition(".")
-    around = f"{layer.rpartition('.')[0]}.".lstrip(".")
     trained = members(tree.modules.get(layer), "_parameters").get(name) if layer in tree.modules else None
-    for base in ("base_layer", "base"):
-        module = tree.modules.get(f"{around}{base}")
-        frozen = members(module, "_parameters").get("weight") if module is not None else None
-        if frozen is not None and trained is not None and trained.requires_grad and not frozen.requires_grad:
-            return [f"{around}{base}.weight"]
+    if trained is None or not trained.requires_grad:
+        return []
+    for around in (layer, layer.rpartition(".")[0]):
+        # The root is no adapter, nor what has many parts: a network with a frozen base and heads that learn.
+        whole = tree.modules.get(around) if around else None
+        if whole is None or len(members(whole, "_modules")) > _PARTS_OF_ADAPTER:
+            continue
+        for base in ("base_layer", "base"):
+            module = tree.modules.get(f"{around}.{base}")
+            frozen = members(module, "_parameters").get("weight") if module is not None else None
+            if frozen is not None and not frozen.requires_grad:
+                return [f"{around}.{base}.weight"]
     return []
 
 

@@ -195,8 +195,7 @@ TEST(LeftBehind, AMemberThatItsObjectMadeWasNotGiven) {
   other.device_text = "self.obs.device";
   context.operand("indices", "t", OperandKind::kLocal, "cuda:1", {other}).offending = true;
   const auto finding = expect_code(context, "DV101");
-  expect_evidence(finding,
-                  "`self.rew` is the one member of Replay on cuda:0; everything else that it has is on cuda:1");
+  expect_evidence(finding, "`self.rew` is the only member of Replay on cuda:0; all of the others are on cuda:1");
   for (const auto& fix : finding.fixes) EXPECT_EQ(fix.text.text().find("give Replay"), std::string::npos);
 }
 

@@ -74,7 +74,8 @@ TEST(SharedGpu, SetDeviceForgottenInSpawnedRanks) {
   }
   const auto fix = expect_first(job, "DV301", {0, 1}).finding.fixes.front();
   ASSERT_TRUE(fix.edit.has_value());
-  EXPECT_TRUE(fix.edit->after.starts_with("torch.cuda.set_device(index)\n")) << fix.edit->after;
+  EXPECT_TRUE(fix.edit->after.starts_with("torch.cuda.set_device(index % torch.cuda.device_count())\n"))
+      << fix.edit->after;
 }
 
 TEST(SharedGpu, OneGpuIsShownToAll) {

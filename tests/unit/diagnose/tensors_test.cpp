@@ -144,7 +144,8 @@ TEST(HostBoundary, AMetricThatNobodyMovedGoesToTheGpuOfItsRank) {
   state.offending = true;
   context.operand("other", "tp", OperandKind::kLocal, "cuda:0");
   expect_fix(expect_code(context, "DV103"), FixKind::kCreationSite, "accuracy.to(\"cuda:0\")");
-  context.facts.process.world_size = 2;
+  context.facts.process.world_size = context.facts.process.device_count = 2;
+  context.facts.process.current_device = "cuda:0";
   context.facts.process.set_device_called = true;
   expect_fix(expect_code(context, "DV103"), FixKind::kCreationSite, "accuracy.to(\"cuda\")");
 }

@@ -25,6 +25,13 @@ _BY_SCRIPT = {"optimizer": "optimizer", "scheduler": "lr_scheduler"}
 """What a script passes to deepspeed.initialize in the place of a section."""
 
 _TOLD_ELSEWHERE = "max_grad_norm"
+_NUMBERS = frozenset({
+    "lr", "eps", "weight_decay", "momentum", "dampening", "alpha", "warmup_min_lr", "warmup_max_lr", "warmup_num_steps",
+    "total_num_steps", "cycle_min_lr", "cycle_max_lr", "cos_min_ratio", "warmup_min_ratio", "lr_range_test_min_lr",
+    "lr_range_test_step_size", "lr_range_test_step_rate",
+})  # fmt: skip
+"""What the classes of torch.optim and DeepSpeed calculate with."""
+
 _CLOSE = 0.7  # how alike a key and the one that was meant are: warmup_steps, warmup_num_steps
 
 
@@ -51,9 +58,11 @@ def check(case: Case) -> Iterator[Diagnostic]:
 
 
 def _in_quotes(settings: Settings, section: str) -> Iterator[Diagnostic]:
-    given = settings.get(f"{section}.params")
-    for name, member in given.node.members.items() if given is not None else ():
-        number = real(member.node.value) if isinstance(member.node.value, str) else None
+    kind, given = settings.get(f"{section}.type"), settings.get(f"{section}.params")
+    if kind is None or given is None or not isinstance(kind.value, str):
+        return
+    for name, member in given.node.members.items():
+        number = real(member.node.value) if isinstance(member.node.value, str) and name in _NUMBERS else None
         if number is not None and math.isfinite(number):
             whole_number = whole(member.node.value) if "." not in member.node.value else None
             value = number if whole_number is None else whole_number
@@ -62,7 +71,7 @@ def _in_quotes(settings: Settings, section: str) -> Iterator[Diagnostic]:
                 message("{setting} is {value}, expected {expected}", setting=f"{section}.params.{name}",
                         value=member.node.written(), expected=message("a number")),
                 member.place,
-                (message("DeepSpeed passes it to the class as it is, which computes with it: a TypeError."),),
+                (message("DeepSpeed passes the string on; the class calculates with it and raises a TypeError."),),
                 message("write {correction}", correction=json.dumps(value)), severity="error", confidence="certain",
                 edits=written(settings.document, member.node, value),
             )  # fmt: skip

@@ -37,12 +37,19 @@ def test_every_file_of_devsan_is_known_as_its_own() -> None:
     assert package_of(str(own.parent / "program.py")) == ""
 
 
-def test_of_a_loop_that_steps_on_its_header_is_the_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("header", "lines", "end"),
+    [
+        ("for x in loader:  # each: of them", 1, 20),
+        ('for x in kept["#k"]:', 1, 24),
+        ("for x in made({\n        'a': 1,\n    }):", 3, 7),
+    ],
+)
+def test_of_a_loop_that_steps_on_its_header_is_the_place(header: str, lines: int, end: int, tmp_path: Path) -> None:
     file = tmp_path / "train.py"
-    file.write_text(
-        "def run(loader):\n    for x in loader:  # each\n        x = x + 1\n        y = x\n", encoding="utf-8"
-    )
-    whole = place_in(str(file), "run", 2, 4, 4, 13)
-    assert (whole.source, whole.span.line, whole.span.end_line) == ("for x in loader:  # each", 2, 2)
-    call = place_in(str(file), "run", 3, 3, 12, 17)
-    assert (call.source, call.span.end_column) == ("x = x + 1", 18)
+    file.write_text(f"def run(loader):\n    {header}\n        if x:\n            y = x\n", encoding="utf-8")
+    whole = place_in(str(file), "run", 2, lines + 3, 4, 17)
+    assert (whole.source, whole.span.line, whole.span.end_line) == (header, 2, lines + 1)
+    assert (whole.span.column, whole.span.end_column) == (5, end)
+    inner = place_in(str(file), "run", lines + 3, lines + 3, 12, 17)
+    assert (inner.source, inner.span.end_column) == ("y = x", 18)
