@@ -61,7 +61,8 @@ def check_asynchronous_all_reduce(rank: int, size: int) -> None:
         for work in works:
             work.wait()
 
-    assert "rank 1: all_reduce of 9 elements of float32 (36 bytes)" in told(call)
+    text = told(call)
+    assert "rank 1: all_reduce of 9 elements of float32 (36 bytes)" in text, text
 
 
 def check_types(rank: int, size: int) -> None:
