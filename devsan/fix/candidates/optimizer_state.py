@@ -18,9 +18,12 @@ _DOUBT = 7
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the lines that bring state after the weights."""
-    for frame in (*failure.own_frames, *(frame for operand in failure.operands for frame in placing_frames(operand))):
-        source = source_of(frame["path"])
-        if source is not None and failure.finding["code"] == "DV110":
+    if failure.finding["code"] != "DV110":
+        return
+    placing = (frame for operand in failure.operands for frame in placing_frames(operand))
+    for path in dict.fromkeys(frame["path"] for frame in (*failure.own_frames, *placing)):
+        source = source_of(path)
+        if source is not None:
             yield from _follows(failure, source)
 
 
