@@ -85,7 +85,7 @@ def _tell_what_is_known(exc: BaseException, out: TextIO) -> bool:
     if member.is_silent() or active_options.format() != "terminal":
         return False
     try:
-        sentence = "\n".join(map(str, links_of(exc)))
+        sentence = "\n".join(f"{type(each).__name__}: {each}" for each in links_of(exc))
     except Exception:  # it cannot be printed
         return False
     from devsan.render.known_error import write_known  # as above

@@ -96,6 +96,17 @@ _KNOWN = (
         _IN_RANKS,
     ),
     KnownError(
+        r"KeyError: '(LOCAL_|GROUP_)?(RANK|WORLD_SIZE)'|KeyError: 'MASTER_(ADDR|PORT)'|"
+        r"environment variable (RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT) expected, but not set",
+        message(
+            "The program expects the environment variables that a launcher sets for each of its processes, and was "
+            "started without one. Start it with torchrun --nproc-per-node N, accelerate launch or deepspeed."
+        ),
+        message(
+            "A launcher sets them in a rehearsal, too: `devsan run --gpus N -- torchrun --nproc-per-node N train.py`."
+        ),
+    ),
+    KnownError(
         r"got \[0\] but expected shape|'weight' must be 2-D|in current model is torch\.Size\(\[0\]\)",
         message(
             "An empty parameter is most often one that DeepSpeed ZeRO-3 has partitioned: it is whole only while the "

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from devsan.diagnostics.torch_names import NEW, STAYING
+from devsan.diagnostics.torch_names import FACTORIES, NEW, STAYING
 from devsan.fix.calls import function_name, is_factory, moved, own_attribute
 from devsan.fix.failure import is_weight
 from devsan.fix.source import Source
@@ -286,9 +286,22 @@ def _tensors(function: ast.AST) -> Iterator[str]:
     for node in ast.walk(function) if function.name != "__init__" else ():  # its arguments are sizes
         if isinstance(node, ast.BinOp):
             used |= {side.id for side in (node.left, node.right) if isinstance(side, ast.Name)}
+    used -= _numbers(function)
     for each in [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]:
         if each.arg in used and each.arg not in ("self", "cls"):
             yield each.arg
+
+
+def _numbers(function: ast.AST) -> set[str]:
+    """The names in ``function`` that give a size or a count: ``n`` of ``range(n)`` and of ``torch.zeros(n, 2 * n)``."""
+    calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
+    given = (each for call in calls if function_name(call) in FACTORIES | {"range"} for each in call.args)
+    sizes = (each for one in given for each in (one.elts if isinstance(one, (ast.Tuple, ast.List)) else [one]))
+    found = set()
+    for each in sizes:
+        terms = [each.left, each.right] if isinstance(each, ast.BinOp) else [each]
+        found |= {term.id for term in terms if isinstance(term, ast.Name)}
+    return found
 
 
 def _modules(source: Source, function: ast.AST, bound: set[str]) -> Iterator[str]:

@@ -160,6 +160,8 @@ def test_a_part_of_the_sentence_is_known(front, part: str, codes: set[str]):
             "冻结",
         ),
         ("Expected to mark a variable ready only once.", "use_reentrant=False", "激活检查点"),
+        ("KeyError: 'LOCAL_RANK'", "torchrun --nproc-per-node", "启动器"),
+        ("env:// rendezvous: environment variable RANK expected, but not set", "a launcher sets", "启动器"),
         ("RuntimeError: 'weight' must be 2-D", "register_external_parameter", "切分"),
     ],
 )

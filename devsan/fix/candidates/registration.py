@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from devsan.diagnostics.messages import message
+from devsan.diagnostics.messages import Message, message
 from devsan.fix.calls import function_name, moved, own_attribute
 from devsan.fix.change import TRAINS, Change
 from devsan.fix.failure import Failure, placing_frames
@@ -23,6 +23,8 @@ def propose(failure: Failure) -> Iterator[Change]:
             if source is not None:
                 for statement in _assignments(source, frame, operand):
                     yield from _registered(source, statement, operand)
+                for unpacked, name in _unpacked(source, frame, operand):
+                    yield _registered_apart(source, unpacked, name)
     weights = [operand for operand in failure.operands if operand["kind"] == "parameter"]
     for path in failure.own_paths if weights and failure.finding["code"] == "DV108" else ():
         source = source_of(path)
@@ -66,6 +68,34 @@ def _assignments(
         named = isinstance(each, (ast.Assign, ast.AnnAssign)) and _attribute(each) in names
         if named and _is_constructor(source, each):
             yield each  # type: ignore[misc]
+
+
+def _unpacked(
+    source: Source, frame: Mapping[str, Any], operand: Mapping[str, Any]
+) -> Iterator[tuple[ast.Assign, ast.Attribute]]:
+    """The ``self.a, self.b = ...`` of a module's constructor that gives an operand, and which of them it is."""
+    node = source.expression_at(frame)
+    inside = source.class_around(node) if node is not None else None
+    wanted = (operand["name"] or "").partition("[")[0].removeprefix("self.")
+    for each in ast.walk(inside) if inside is not None and operand["kind"] != "parameter" else ():
+        several = each.targets[0] if isinstance(each, ast.Assign) else None
+        if isinstance(each, ast.Assign) and isinstance(several, ast.Tuple) and _is_constructor(source, each):
+            yield from ((each, name) for name in several.elts
+                        if isinstance(name, ast.Attribute) and own_attribute(name) == wanted)  # fmt: skip
+
+
+def _registered_apart(source: Source, statement: ast.Assign, target: ast.Attribute) -> Change:
+    """A variable takes the attribute's place among several, and is registered behind them."""
+    name = _free(source, statement, target.attr)
+    line = f'self.register_buffer("{target.attr}", {name}, persistent=False)'
+    edits = (source.replace(target, name), source.insert_after(statement, [line]))
+    return Change(_as_buffer(target.attr), "creation_site", edits, "DV108", _DOUBT)
+
+
+def _free(source: Source, statement: ast.stmt, name: str) -> str:
+    """A name that the function around ``statement`` does not use yet."""
+    used = {getattr(each, "id", getattr(each, "arg", "")) for each in ast.walk(source.function_around(statement))}
+    return name if name not in used else f"{name}_buffer"
 
 
 def _filled(statement: ast.stmt) -> str:
@@ -112,11 +142,14 @@ def _registered(source: Source, statement: ast.Assign | ast.AnnAssign, operand: 
     if of_module or (made_by[:1].isupper() and "Tensor" not in made_by):
         return  # a module, or another object
     made = source.segment(value)
-    text = message("register `{name}` as a buffer, so that it moves with the module", name=f"self.{name}")
     if isinstance(value, ast.Constant) and value.value is not None:
         return
     after = f'self.register_buffer("{name}", {made}, persistent=False)'
-    yield Change(text, "creation_site", (source.replace(statement, after),), "DV108", _DOUBT)
+    yield Change(_as_buffer(name), "creation_site", (source.replace(statement, after),), "DV108", _DOUBT)
+
+
+def _as_buffer(name: str) -> Message:
+    return message("register `{name}` as a buffer, so that it moves with the module", name=f"self.{name}")
 
 
 def _container(value: ast.expr) -> str:

@@ -10,7 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, placing_frames
-from devsan.fix.scope import devices
+from devsan.fix.scope import devices, names_stored
 from devsan.fix.source import Source, source_of
 
 _DOUBT = 5
@@ -80,11 +80,11 @@ def _loads(source: Source, statement: ast.stmt, receiver: ast.expr) -> bool:
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    stored = (
-        each for target in targets for each in ast.walk(target) if isinstance(getattr(each, "ctx", None), ast.Store)
-    )
-    return any(isinstance(each, ast.Name) and each.id == name for each in stored)
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return statement.name == name
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return name in {(each.asname or each.name).partition(".")[0] for each in statement.names}
+    return name in names_stored(statement)
 
 
 def _read_in(statement: ast.stmt) -> set[str]:

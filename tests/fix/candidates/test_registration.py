@@ -155,3 +155,28 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 model([torch.ones(2, 4, device="cuda")] * 2).sum().backward()
 optimizer.step()
 """) == ["self.lateral = nn.ModuleList()"]
+
+
+def test_one_of_several_attributes_that_a_call_gives_becomes_a_buffer(fixed: Fixed):
+    assert fixed("""
+import torch
+
+def rotation(width, length):
+    angles = torch.outer(torch.arange(length).float(), torch.arange(width).float())
+    return angles.cos(), angles.sin()
+
+class Rotated(torch.nn.Module):
+    def __init__(self, sin=True):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 4)
+        self.cos, self.sin = rotation(4, 8)
+
+    def forward(self, x):
+        return self.layer(x) * self.cos[: len(x)] + self.layer(x) * self.sin[: len(x)]
+
+print(Rotated().to("cuda")(torch.randn(3, 4, device="cuda")).sum())
+""") == [
+        "cos, sin_buffer = rotation(4, 8)",
+        'self.register_buffer("sin", sin_buffer, persistent=False)',
+        'self.register_buffer("cos", cos, persistent=False)',
+    ]
