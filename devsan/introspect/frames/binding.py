@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import types
 
 from devsan.introspect.frames.expressions import Expression, arguments_of
 from devsan.introspect.frames.frames import Frame
@@ -103,8 +104,8 @@ def _given_for(
     if root == star:
         if not steps or not isinstance(steps[0].key, int):
             return None, steps
-        place, steps = len(positional) - bound + steps[0].key, steps[1:]
-        return _at(by_place, place), steps
+        place, rest = len(positional) - bound + steps[0].key, steps[1:]
+        return (_at(by_place, place) if place >= 0 else _holder(_first_of_star(callee), caller)), rest
     if root == twice:
         return (by_name.get(str(steps[0].key)), steps[1:]) if steps else (None, steps)
     if root in positional:
@@ -139,9 +140,13 @@ def _at(slots: list[Expression], place: int) -> Expression | None:
 def _filled_before(callee: Frame, caller: Frame, slots: list[Expression]) -> int:
     """Returns how many parameters a method's object or a functools.partial filled before the arguments."""
     names = callee.code.co_varnames[: callee.code.co_argcount]
-    if not names or not isinstance(caller.node, ast.Call):
+    if not isinstance(caller.node, ast.Call):
         return 0
     function = caller.scope.value(caller.node.func)
+    if not names:  # a decorator of methods: wrapper(*args, **kwargs)
+        owner = _first_of_star(callee)
+        given_first = bool(slots) and slots[0].value(caller) is owner
+        return int(owner is not MISSING and not given_first and _object_of(caller.node.func, caller) is owner)
     if type(function) is functools.partial:  # accelerate's hooks are partial(new_forward, module)
         return len(function.args)
     owner = callee.scope.locals.get(names[0], MISSING)
@@ -153,6 +158,20 @@ def _filled_before(callee: Frame, caller: Frame, slots: list[Expression]) -> int
         return 1
     given_first = owner is not MISSING and slots[0].value(caller) is owner  # Module.forward(module, x)
     return 0 if given_first or slots[0].role == "self" else 1
+
+
+def _first_of_star(callee: Frame) -> object:
+    """Returns what ``*args`` of ``callee`` begins with, or MISSING."""
+    given = callee.scope.locals.get(callee.varargs[0] or "", MISSING)
+    return given[0] if isinstance(given, tuple) and given else MISSING
+
+
+def _object_of(function: ast.expr, caller: Frame) -> object:
+    """Returns the object whose method ``function`` is, or MISSING."""
+    held = caller.scope.value(function)
+    if type(held) is types.MethodType:
+        return held.__self__
+    return caller.scope.value(function.value) if isinstance(function, ast.Attribute) else MISSING
 
 
 def _holder(owner: object, caller: Frame) -> Expression | None:
