@@ -57,15 +57,12 @@ namespace {
 /// What makes a rank's number among all machines that of a GPU.
 constexpr const char* kOfMachine = " % torch.cuda.device_count()";
 
-/// torch.multiprocessing.spawn, srun and mpirun set no LOCAL_RANK.
-bool is_launched(const model::Process& process) { return process.environment.contains("LOCAL_RANK"); }
-
 }  // namespace
 
 std::string set_device_code(const model::Process& process, const std::string& rank) {
   const bool starts_late = process.versions.contains("lightning") || process.versions.contains("pytorch-lightning");
   if (starts_late) return "torch.cuda.set_device(int(os.environ.get(\"LOCAL_RANK\", 0)))";
-  return "torch.cuda.set_device(" + (is_launched(process) ? "int(os.environ[\"LOCAL_RANK\"])" : rank + kOfMachine) +
+  return "torch.cuda.set_device(" + (process.is_launched() ? "int(os.environ[\"LOCAL_RANK\"])" : rank + kOfMachine) +
          ")";
 }
 
@@ -78,8 +75,8 @@ Message own_location_text() { return "load to the CPU or to this rank's GPU: tor
 
 std::string own_gpu_code(const model::Process& process) {
   if (process.set_device_called) return "\"cuda\"";
-  return is_launched(process) ? "f\"cuda:{os.environ['LOCAL_RANK']}\""
-                              : std::string("f\"cuda:{rank") + kOfMachine + "}\"";
+  return process.is_launched() ? "f\"cuda:{os.environ['LOCAL_RANK']}\""
+                               : std::string("f\"cuda:{rank") + kOfMachine + "}\"";
 }
 
 Message own_gpu_location_text(const model::Process& process) {

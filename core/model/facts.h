@@ -58,6 +58,9 @@ struct Process {
   Event default_set;                            ///< where it was changed
   std::map<std::string, std::string> versions;  ///< by distribution: "torch" -> "2.13.0"
   std::map<std::string, std::string> environment;  ///< the variables that decide about devices
+
+  /// Whether a launcher has told it the number of its GPU: torch.multiprocessing.spawn, srun and mpirun set no LOCAL_RANK.
+  [[nodiscard]] bool is_launched() const { return environment.contains("LOCAL_RANK"); }
 };
 
 /// Everything that is known when a failure is to be explained. Plain data: no tensor, no Python.

@@ -25,7 +25,7 @@ void propose_set_device(Hypothesis& found, const model::Process& process) {
 
 /// Whether a rank's number among all machines names no GPU of its own, and that within its machine does.
 bool counts_all_nodes(const model::Process& process) {
-  return process.environment.contains("LOCAL_RANK") && process.rank >= process.device_count &&
+  return process.is_launched() && process.rank >= process.device_count &&
          process.local_rank < process.device_count;
 }
 

@@ -1,4 +1,5 @@
 #include "diagnose/ranks/causes.h"
+#include "diagnose/source_text.h"
 #include "diagnose/texts.h"
 
 #include <algorithm>
@@ -16,6 +17,22 @@ bool ran_out_of_memory(const RankFacts& rank) {
   return rank.error == "OutOfMemoryError" || std::ranges::any_of(rank.findings, [](const model::OwnFinding& finding) {
            return finding.kind == SentenceKind::kMemory;
          });
+}
+
+/// Where a rank first placed something on the GPU that it works on; null where that is not known.
+const model::Event* placed_at_home(const RankFacts& rank) {
+  const auto at = std::ranges::find_if(rank.memory, [&](const model::RankMemory& memory) {
+    return memory.device == Job::home(rank) && !memory.placed.empty();
+  });
+  return at == rank.memory.end() ? nullptr : &at->placed.front();
+}
+
+/// Whether the program says the number of the GPU, `torch.device("cuda", 0)`: the current device does not matter then.
+bool says_number(const model::Event* placed) {
+  if (placed == nullptr) return false;
+  const std::string said = placed->device_value.empty() ? device_text_of(*placed) : placed->device_value;
+  return said.find("cuda:") != std::string::npos || said.find("\"cuda\",") != std::string::npos ||
+         said.find("'cuda',") != std::string::npos;
 }
 
 /// Why the ranks of `found` came to be on one GPU, and what to change.
@@ -52,7 +69,8 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
     if (elsewhere && offending == nullptr) offending = each;
     if (elsewhere && each->process.current_device.index <= 0) at_first.push_back(each->process.rank);
   }
-  if (!at_first.empty()) {
+  const model::Event* placed = placed_at_home(offending != nullptr ? *offending : *ranks.back());
+  if (!at_first.empty() && !says_number(placed)) {
     found.add_evidence(
         20, {"The current device of {who} was cuda:0, whatever its LOCAL_RANK: torch.cuda.set_device was not "
              "called there.",
@@ -63,19 +81,18 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
     propose_set_device(found, offending != nullptr ? *offending : first);
   }
   if (offending == nullptr) offending = ranks.back();
-  for (const model::RankMemory& memory : offending->memory) {
-    if (memory.device != Job::home(*offending) || memory.placed.empty()) continue;
-    const model::Event& placed = memory.placed.front();
+  if (placed != nullptr) {
+    propose_for_placement(found, *placed, *offending);
+    if (says_number(placed)) found.add_evidence(20, device_value_of(*placed));
     found.add_evidence(5, {"Rank {rank} first placed on {device} by {owner}{at}.",
                            {{"rank", std::to_string(offending->process.rank)},
-                            {"device", memory.device.str()},
-                            {"owner", owner_text(placed.owner)},
-                            {"at", diagnose::at_text(placed)}}});
-    if (const model::Frame* site = placed.written(); site != nullptr) {
+                            {"device", Job::home(*offending).str()},
+                            {"owner", owner_text(placed->owner)},
+                            {"at", diagnose::at_text(*placed)}}});
+    if (const model::Frame* site = placed->written(); site != nullptr) {
       found.sites.push_back(*site);
       found.about = site->source;
     }
-    propose_for_placement(found, placed, *offending);
   }
   if (found.fixes.empty()) propose_set_device(found, *offending);
 }

@@ -4,6 +4,7 @@
 #include "diagnose/texts.h"
 
 #include <algorithm>
+#include <cctype>
 
 // What several causes about ranks propose.
 
@@ -51,6 +52,23 @@ void propose_own_map(RankHypothesis& found, const model::Frame& mapped, std::str
   found.propose(FixKind::kConfiguration, {"load the model on its rank's GPU: {map}", {{"map", std::string(kOwnMap)}}},
                 Confidence::kLikely, std::move(edit));
 }
+
+namespace {
+
+/// `args.local_rank` in what a device was made from: the option by which torch.distributed.launch told the rank; or "".
+std::string option_of_launcher(const Event& placed) {
+  constexpr std::string_view kAttribute = ".local_rank";
+  const std::string& said = placed.device_value.empty() ? placed.device_text : placed.device_value;
+  const auto at = said.find(kAttribute);
+  if (at == std::string::npos) return "";
+  auto start = at;
+  while (start > 0 && (std::isalnum(static_cast<unsigned char>(said[start - 1])) != 0 || said[start - 1] == '_'))
+    --start;
+  const std::string name = said.substr(start, at + kAttribute.size() - start);
+  return name.starts_with("self.") ? "" : name;
+}
+
+}  // namespace
 
 void propose_for_placement(RankHypothesis& found, const Event& placed, const model::RankFacts& rank) {
   const model::Frame* site = placed.written();
@@ -120,6 +138,13 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
     return;
   }
   // A variable that several lines read: it is wrong where it is given its value.
+  if (const std::string option = option_of_launcher(placed); !option.empty() && rank.process.is_launched()) {
+    found.add_evidence(10, {"torchrun and accelerate launch set LOCAL_RANK and pass no --local_rank, so {option} keeps "
+                            "its default in every rank.",
+                            {{"option", quoted(option)}}});
+    found.propose(FixKind::kCreationSite, {"give --local_rank the launcher's number as its default: {code}",
+                                           {{"code", "default=int(os.environ.get(\"LOCAL_RANK\", 0))"}}});
+  }
   if (const std::string text = device_text_of(placed); source_of(placed) == DeviceSource::kScalar && !text.empty()) {
     found.propose(FixKind::kCreationSite,
                   {"set {name} to this rank's GPU: {code}", {{"name", quoted(text)}, {"code", own}}});

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 
 from devsan.diagnostics.diagnostic import Edit
 from devsan.diagnostics.messages import message
-from devsan.fix.calls import function_name, keyword
+from devsan.fix.calls import function_name, keyword, with_keyword
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, placing_frames
 from devsan.fix.loading import OWN_GPU, RANK, importing
 from devsan.fix.source import Source, source_of
 
-_PLACED, _MAP, _CURRENT, _NAMED = 4, 5, 6, 7  # see NOTE [Doubts]
+_OPTION, _PLACED, _MAP, _CURRENT, _NAMED = 3, 4, 5, 6, 7  # see NOTE [Doubts]
+_NUMBER = f"int({RANK})"
+_TAKE_NUMBER = {"cuda", "to", "set_device", "device"}
+_NUMBERS = {"device", "device_ids", "output_device", "device_id"}
 _FIRST = re.compile(r"cuda(:0)?")
 
 
@@ -30,9 +33,9 @@ def propose(failure: Failure) -> Iterator[Change]:
         source = source_of(path)
         if source is None:
             continue
-        named = tuple(source.replace(node, OWN_GPU)
-                      for node in _first_gpus(source.tree))  # fmt: skip
+        named = tuple(source.replace(node, own) for node, own in _first_gpus(source.tree))
         current = _current(source) if path == failure.own_frames[-1]["path"] else ()
+        yield from _told_by_option(source)
         yield from _made_current_earlier(source)
         if current and not _sets_device(source):
             text = message("make the GPU of the rank the current one before the program begins")
@@ -81,14 +84,26 @@ def _placed_on_first(failure: Failure) -> Iterator[Change]:
         for frame in placing_frames(operand):
             source = source_of(frame["path"])
             call = source.expression_at(frame) if source is not None and not failure.is_live(frame) else None
-            for node in _first_gpus(call) if isinstance(call, ast.Call) else ():
+            for node, own in _first_gpus(call) if isinstance(call, ast.Call) else ():
                 if source is None or node.value == "cuda":  # which is the current one: set_device is missing
                     continue
-                current = _sets_device(source)
-                device = '"cuda"' if current else OWN_GPU
+                current = own == OWN_GPU and _sets_device(source)
+                device = '"cuda"' if current else own
                 text = message("put `{name}` on the GPU of the rank where it is made", name=operand["name"])
                 needed = () if current else importing(source, "os")
                 yield Change(text, "creation_site", (*needed, source.replace(node, device)), doubt=_PLACED)
+
+
+def _told_by_option(source: Source) -> Iterator[Change]:
+    """``--local_rank``, by which torch.distributed.launch told the rank: torchrun sets an environment variable, and
+    leaves the option at its default."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and function_name(node) == "add_argument" and node.args:
+            option = node.args[0]
+            if isinstance(option, ast.Constant) and option.value in ("--local_rank", "--local-rank"):
+                text = message("let --local_rank default to the number that the launcher sets")
+                edit = source.replace(node, with_keyword(source, node, "default", _NUMBER))
+                yield Change(text, "configuration", (*importing(source, "os"), edit), doubt=_OPTION)
 
 
 def _maps(failure: Failure) -> Iterator[Change]:
@@ -116,15 +131,26 @@ def _sets_device(source: Source) -> bool:
     return any(isinstance(each, ast.Call) and function_name(each) == "set_device" for each in ast.walk(source.tree))
 
 
-def _first_gpus(tree: ast.AST) -> list[ast.Constant]:
-    """The texts "cuda" and "cuda:0" that are given to calls, as devices are."""
-    found = []
-    for call in ast.walk(tree):
-        for argument in [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []:
-            if (
-                isinstance(argument, ast.Constant)
-                and isinstance(argument.value, str)
-                and _FIRST.fullmatch(argument.value)
-            ):
-                found.append(argument)
+def _first_gpus(tree: ast.AST) -> list[tuple[ast.Constant, str]]:
+    """The texts "cuda" and "cuda:0" and the number 0 that are given to calls as devices, each with what is a rank's."""
+    found: list[tuple[ast.Constant, str]] = []
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        numbers = [each for word in call.keywords if word.arg in _NUMBERS for each in _elements(word.value)]
+        if function_name(call) in _TAKE_NUMBER:
+            numbers += call.args
+        found += [
+            (each, _NUMBER)
+            for each in numbers
+            if isinstance(each, ast.Constant) and type(each.value) is int and each.value == 0
+        ]
+        if function_name(call) == "device" and len(call.args) == 2:
+            continue  # torch.device("cuda", 0)
+        texts = [
+            each for each in (*call.args, *(word.value for word in call.keywords)) if isinstance(each, ast.Constant)
+        ]
+        found += [(each, OWN_GPU) for each in texts if isinstance(each.value, str) and _FIRST.fullmatch(each.value)]
     return found
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]

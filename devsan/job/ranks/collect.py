@@ -61,6 +61,7 @@ def _process() -> Plain:
         plain |= {
             "current_device": str(found.current_device), "set_device_called": bool(found.set_device_called),
             "device_count": int(found.device_count), "versions": dict(found.versions),
+            "environment": dict(found.environment),
         }  # fmt: skip
     group: Any = sys.modules.get("torch.distributed")
     if group is not None and group.is_available() and group.is_initialized():

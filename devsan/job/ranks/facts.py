@@ -95,6 +95,7 @@ def _process(document: Mapping[str, Any], process: Mapping[str, Any]) -> core.Pr
         current_device=str(process.get("current_device") or ""),
         set_device_called=bool(process.get("set_device_called")), device_count=int(process.get("device_count") or 0),
         visible_devices=str(process.get("visible_devices") or ""), versions=dict(process.get("versions") or {}),
+        environment=dict(process.get("environment") or {}),
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from devsan import core
+from devsan.introspect.provenance.device_values import say_value
 from devsan.introspect.provenance.reader import ProvenanceReader
 from devsan.run_files.records import event_of
 
@@ -53,5 +54,6 @@ def _first_placements(devices: set[str]) -> dict[str, list[Any]]:
             continue
         events = reader.from_placement(number)
         if events and any(frame.package == "" for frame in events[0].stack):
+            say_value(events[0])
             found[device].append(event_of(events[0]))
     return found

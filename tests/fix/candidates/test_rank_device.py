@@ -97,7 +97,50 @@ def test_what_is_given_to_a_call_alone_is_a_device(tmp_path: Path):
     path.write_text('if device.type == "cuda":\n    x.to("cuda", non_blocking=True)\n', encoding="utf-8")
     source = source_of(str(path))
     assert source is not None
-    assert [ast.unparse(node) for node in _first_gpus(source.tree)] == ["'cuda'"]
+    assert [ast.unparse(node) for node, _ in _first_gpus(source.tree)] == ["'cuda'"]
+
+
+def test_a_number_is_a_device_where_a_device_is_asked_for(tmp_path: Path):
+    path = tmp_path / "train.py"
+    lines = [
+        'device = torch.device("cuda", 0)',
+        "model = DDP(model.cuda(0), device_ids=[0], output_device=0)",
+        "x = torch.full((2,), 0).to(0)",
+        "y = torch.zeros(2, device=0)",
+        'z = torch.device("cuda", rank)',
+        "w = f(0).sum(0)",
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    source = source_of(str(path))
+    assert source is not None
+    found = _first_gpus(source.tree)
+    assert {own for _, own in found} == {'int(os.environ.get("LOCAL_RANK", 0))'}
+    assert sorted(node.lineno for node, _ in found) == [1, 2, 2, 2, 3, 4]
+
+
+OPTION = """\
+import argparse
+import torch
+import torch.distributed as dist
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", type=int, default=0)
+args = parser.parse_args()
+dist.init_process_group("nccl")
+device = torch.device("cuda", args.local_rank)
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 2).to(device)
+model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[args.local_rank])
+model(torch.ones(2, 4, device=device)).sum().backward()
+dist.destroy_process_group()
+"""
+
+
+def test_an_option_that_the_launcher_leaves_out_defaults_to_its_variable(fixed_in_ranks: Callable[[str], str]):
+    """The current GPU alone would not do: the program says a number."""
+    text = fixed_in_ranks(OPTION)
+    assert 'add_argument("--local_rank", type=int, default=int(os.environ.get("LOCAL_RANK", 0)))' in text
+    assert "set_device" not in text
 
 
 LATE = """\
