@@ -40,6 +40,9 @@ Message how_it_came(const Sides& sides) {
                                               {"at", at_text(placed)},
                                               {"value", quoted(text)},
                                               {"other_device", sides.partner->device.str()}};
+  if (placed.kind == EventKind::kLoaded && placed.owner.setting == "no map_location") {
+    return {"{name} was read from a checkpoint to {device}{at}, where it was when it was saved.", facts};
+  }
   if (placed.kind == EventKind::kLoaded) return {"{name} was read from a checkpoint to {device}{at}.", facts};
   if (is_deep_copy(placed)) return {"{name} is a copy{at}, which is where the original was: on {device}.", facts};
   if (sides.are_results) {

@@ -196,6 +196,22 @@ std::vector<const Operand*> together_with(const Context& context, const Operand&
   return found;
 }
 
+model::Fix load_to(const Operand& operand, const Operand& partner, const Event& loaded) {
+  const bool said = loaded.owner.setting.starts_with("map_location=");
+  const std::string device = operand.device_there.empty() ? "\"" + partner.device.str() + "\"" : operand.device_there;
+  std::optional<model::Edit> edit;
+  const model::Frame* site = loaded.owner.where.is_known() ? &loaded.owner.where : loaded.written();
+  if (said && !operand.device_there.empty() && site != nullptr) {
+    if (auto after = with_keyword(site->source, "map_location", operand.device_there)) {
+      edit = model::Edit{site->file, site->span.line, site->source, std::move(*after)};
+    }
+  }
+  return {model::FixKind::kCreationSite,
+          {"load it to where {other} is: {code}", {{"other", name_of(partner)}, {"code", "map_location=" + device}}},
+          std::move(edit),
+          model::Confidence::kLikely};
+}
+
 std::string own_attribute(const std::string& text) {
   const bool own = is_reference(text) && text.starts_with("self.") && text.find('.', 5) == std::string::npos;
   return own ? text : "";

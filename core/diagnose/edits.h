@@ -27,6 +27,9 @@ std::optional<model::Fix> move_before_call(const Context& context, const model::
 /// the source shows the names once.
 model::Fix move_at_use(const Context& context, const model::Operand& operand, const model::Operand& partner);
 
+/// "load it to where `x` is: map_location=...", with the edit where the call names a device and another is known there.
+model::Fix load_to(const model::Operand& operand, const model::Operand& partner, const model::Event& loaded);
+
 /// `text` where it is an attribute of its object, `self.table`; "" where it is anything else.
 std::string own_attribute(const std::string& text);
 

@@ -160,9 +160,10 @@ bool is_learned_from_less(const Context& context, Sides& sides) {
   return results && learns_from(context, *sides.culprit) > learns_from(context, *sides.partner);
 }
 
-/// Of two that a statement joins with others, the one that is where no other is.
+/// Of two that a statement joins with others, the one that is where no other is. A checkpoint puts all that it holds in
+/// one place, so that its tensors outvote nobody.
 bool is_alone_in_statement(const Context& context, Sides& sides) {
-  return context.alone_in_statement() == sides.partner;
+  return sides.placed().kind != model::EventKind::kLoaded && context.alone_in_statement() == sides.partner;
 }
 
 bool is_table(const Context& context, Sides& sides) {

@@ -30,8 +30,11 @@ def as_written(setting: str, stack: Sequence[core.Frame]) -> str:
         return f"LOCAL_RANK = {os.environ[setting]}" if setting in os.environ else setting
     if not setting.isidentifier() or setting == "device_map":
         return setting
-    for frame in stack:
-        if frame.package == "" and (text := argument_text(frame.source, setting)):
+    own = [frame for frame in stack if frame.package == ""]
+    if setting == "map_location":
+        own = own[:1]  # what calls torch.load; a function around it may be called load, too
+    for frame in own:
+        if text := argument_text(frame.source, setting):
             return text
     return "no map_location" if setting == "map_location" else setting
 

@@ -25,8 +25,7 @@ void propose_set_device(Hypothesis& found, const model::Process& process) {
 
 /// Whether a rank's number among all machines names no GPU of its own, and that within its machine does.
 bool counts_all_nodes(const model::Process& process) {
-  return process.is_launched() && process.rank >= process.device_count &&
-         process.local_rank < process.device_count;
+  return process.is_launched() && process.rank >= process.device_count && process.local_rank < process.device_count;
 }
 
 /// The one device that the program gives torch.load for `map_location`; none where the checkpoint says where its tensors

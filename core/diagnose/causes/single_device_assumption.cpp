@@ -152,6 +152,9 @@ void propose_for(const Context& context, const Sides& sides, Hypothesis& found) 
                     {"device", culprit->device.str()}}},
                   Confidence::kPossible);
   }
+  if (placed.kind == model::EventKind::kLoaded && placed.owner.is("torch.load")) {
+    found.propose(load_to(*culprit, *partner, placed));
+  }
   if (is_of_metric(context, *culprit)) {
     found.propose(FixKind::kCreationSite,
                   {"move the metric to {device}, where what it is given is", {{"device", partner->device.str()}}});

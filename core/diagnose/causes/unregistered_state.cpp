@@ -43,20 +43,7 @@ void weigh_loaded(const Operand& operand, const Operand& partner, const Event& l
   found.add_evidence(25, said ? Message{"torch.load put it on {device}{at}: {setting}.", facts}
                               : Message{"torch.load put it on {device}{at}, where it was when it was saved.", facts});
   if (Message value = device_value_of(loaded); !value.empty()) found.add_evidence(0, std::move(value));
-  const std::string device = operand.device_there.empty() ? "\"" + partner.device.str() + "\"" : operand.device_there;
-  const std::string asked = "map_location=" + device;
-  std::optional<model::Edit> edit;
-  const model::Frame* site = loaded.owner.where.is_known() ? &loaded.owner.where : loaded.written();
-  if (said && !operand.device_there.empty() && site != nullptr) {
-    if (auto after = with_keyword(site->source, "map_location", operand.device_there)) {
-      edit = model::Edit{site->file, site->span.line, site->source, std::move(*after)};
-    }
-  }
-  found.fixes.insert(found.fixes.begin(),
-                     model::Fix{FixKind::kCreationSite,
-                                {"load it to where {other} is: {code}", {{"other", name_of(partner)}, {"code", asked}}},
-                                std::move(edit),
-                                model::Confidence::kLikely});
+  found.fixes.insert(found.fixes.begin(), load_to(operand, partner, loaded));
 }
 
 /// Why it is still where it is.

@@ -44,11 +44,13 @@ def _loads(operand: Mapping[str, Any]) -> Iterator[tuple[Source, ast.Call]]:
 
 
 def _calls(frames: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Source, ast.Call]]:
+    """The innermost call of ``load``: one further out may be of a function of the program's own."""
     for frame in frames:
         source = source_of(frame["path"])
         call = source.expression_at(frame) if source is not None else None
         if source is not None and isinstance(call, ast.Call) and function_name(call) == "load":
             yield source, call
+            return
 
 
 def _read_as_saved(source: Source, call: ast.Call) -> Change:
