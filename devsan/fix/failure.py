@@ -108,7 +108,7 @@ class Failure:
             for other in self.operands
             if one is not other and one["device"] != other["device"] and "meta" not in (one["device"], other["device"])
         ]
-        found.sort(key=lambda pair: (not pair[0]["offending"], _size(pair[0]), -_size(pair[1])))
+        found.sort(key=lambda pair: (not pair[0]["offending"], size_of(pair[0]), -size_of(pair[1])))
         first = {(id(one), _stands_for(other)): other for one, other in reversed(found)}
         return ((one, other) for one, other in found if first[id(one), _stands_for(other)] is other)
 
@@ -138,7 +138,8 @@ def _span(frame: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(frame[key] for key in ("path", "function", "line", "column", "end_line", "end_column"))
 
 
-def _size(operand: Mapping[str, Any]) -> int:
+def size_of(operand: Mapping[str, Any]) -> int:
+    """Returns how many elements ``operand`` has."""
     elements = 1
     for extent in operand["shape"] or ():  # a generator has none
         elements *= extent

@@ -38,6 +38,8 @@ _PRIVATE, _PUBLIC = re.compile(r"^(.+)\._flat_weights\[\d+\]$"), r"next(\1.param
 
 _HOOKS = {"register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook"}
 
+_NO_MODULES = ("Trainer", "Callback", "Dataset", "Sampler", "Optimizer", "DataCollator", "ABC", "Enum", "NamedTuple")
+
 _WITH_DEVICE = {"Accelerator", "Fabric", "PartialState"}
 """Classes whose ``device`` is the GPU of the process."""
 
@@ -90,7 +92,9 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     yield from (f"next({name}.parameters()).device" for name in _modules(source, function, bound))
     for scope in [function] if inside is None else [function, inside]:
         yield from _destinations(source, scope, bound)
-    is_derived = inside is not None and bool(inside.bases)  # a class without bases has no parameters()
+    # A class without bases has no parameters(), and no trainer has.
+    bases = [source.segment(each) for each in inside.bases] if inside is not None else []
+    is_derived = bool(bases) and not any(each.endswith(_NO_MODULES) for each in bases)
     if is_derived and "self" in bound and getattr(function, "name", "") != "__init__":
         yield "next(self.parameters()).device"
     if not is_local and root in bound:  # a global, which need not be the same tensor

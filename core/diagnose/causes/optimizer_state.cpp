@@ -25,6 +25,15 @@ const model::Event* later_move(const Context& context, const Optimizer& optimize
   return nullptr;
 }
 
+/// Whether the program itself said where the state goes, wherever its parameter is: a device that is written out, or that
+/// a variable holds.
+bool is_sent(const model::Event& placed) {
+  const model::DeviceSource source = source_of(placed);
+  return placed.owner.is(model::owners::kProgram) && placed.kind == model::EventKind::kMoved &&
+         (source == model::DeviceSource::kLiteral || source == model::DeviceSource::kScalar ||
+          source == model::DeviceSource::kCurrent);
+}
+
 /// A gradient is handed to a tensor of another device: a copy of the weights, taken before they moved.
 std::optional<Hypothesis> copies_of_weights(const Context& context) {
   if (!context.sentence_has("attempting to assign a gradient") || context.operands().size() != 2) return std::nullopt;
@@ -83,7 +92,10 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
     const Operand* partner = context.partner_of(*kept);
     const bool without = found.origin != nullptr && found.origin->kind == model::EventKind::kMade &&
                          source_of(*found.origin) == model::DeviceSource::kDefault && !found.origin->op.empty();
-    if (without) found.add_evidence(10, {"It was made without a device{at}.", {{"at", at_text(*found.origin)}}});
+    if (without) {
+      found.add_evidence(10, {"It was made without a device{at}.", {{"at", at_text(*found.origin)}}});
+      if (partner != nullptr) found.propose(create_with(context, *kept, *found.origin, *partner));
+    }
     // torch.optim.Optimizer.load_state_dict casts what it loads to the device of the parameter.
     if (found.origin != nullptr && found.origin->kind == model::EventKind::kLoaded && apart != all.end()) {
       found.add_evidence(
@@ -106,6 +118,15 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
                            {"device", kept->device.str()},
                            {"other_device", later->device.str()},
                            {"to", at_text(*later)}}});
+    } else if (partner != nullptr && found.origin != nullptr && is_sent(*found.origin)) {
+      found.add_evidence(20, {"It was moved to {device}{at}; {other} is on {other_device}.",
+                              {{"device", kept->device.str()},
+                               {"at", at_text(*found.origin)},
+                               {"other", name_of(*partner)},
+                               {"other_device", partner->device.str()}}});
+      found.propose(FixKind::kCreationSite,
+                    {"leave it where it is copied from, on the device of its parameter: without the move{at}",
+                     {{"at", at_text(*found.origin)}}});
     }
     found.title = {"{name} on {device} is state of a parameter on another device",
                    {{"name", name_of(*kept)}, {"device", kept->device.str()}}};
@@ -146,7 +167,10 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
     found.add_evidence(10, {"The program itself writes state at {place}.", place});
     found.propose(FixKind::kCreationSite, {"move the state to the device of its parameter at {place}", place});
   }
-  found.propose(FixKind::kCreationSite, "move the model, then build the optimizer or the average, then load its state");
+  if (found.fixes.empty()) {
+    found.propose(FixKind::kCreationSite,
+                  "move the model, then build the optimizer or the average, then load its state");
+  }
   const auto was_loaded = [](const Optimizer& each) { return each.loaded.sequence > 0; };
   const bool read = found.origin != nullptr && found.origin->kind == model::EventKind::kLoaded;
   if (!read && std::ranges::none_of(all, was_loaded) && kept != operands.end()) return found;

@@ -155,7 +155,9 @@ void propose_for(const Context& context, const Sides& sides, Hypothesis& found) 
   if (placed.kind == model::EventKind::kLoaded && placed.owner.is("torch.load")) {
     found.propose(load_to(*culprit, *partner, placed));
   }
-  if (is_of_metric(context, *culprit)) {
+  // A metric goes where the results are. A loss with buffers may be given results of several devices.
+  const bool is_metric = is_of_metric(context, *culprit) && context.on_stack("torchmetrics");
+  if (is_metric) {
     found.propose(FixKind::kCreationSite,
                   {"move the metric to {device}, where what it is given is", {{"device", partner->device.str()}}});
   }
@@ -189,7 +191,7 @@ void propose_for(const Context& context, const Sides& sides, Hypothesis& found) 
                        !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
                        context.outnumbered() != culprit && context.alone_in_statement() != culprit &&
                        &smaller_of(*culprit, *partner) == partner;
-  const bool stays = (is_weight(*culprit) && !is_of_metric(context, *culprit) && !shared) || smaller ||
+  const bool stays = (is_weight(*culprit) && !is_metric && !shared) || smaller ||
                      is_shared_with_part(context, *partner, *culprit);
   found.propose(stays ? move_at_use(context, *partner, *culprit) : move_at_use(context, *culprit, *partner));
 }

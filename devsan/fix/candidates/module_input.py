@@ -29,7 +29,7 @@ def propose(failure: Failure) -> Iterator[Change]:
         yield from _of_library(failure, frames[0])
     for number in range(1, len(frames)) if failure.is_mixed else ():
         inner, outer = frames[number - 1], frames[number]
-        home = _home(failure, inner)
+        home, held = _home(failure, inner)
         source = source_of(outer["path"])
         call = source.expression_at(outer) if source is not None else None
         strays = [each for each in failure.operands if each["device"] != home]
@@ -41,9 +41,9 @@ def propose(failure: Failure) -> Iterator[Change]:
         some = [each for each in given if source.segment(each) in names]
         doubt = _DOUBT + number - 1 + (_FROM_HOST if all(each["device"] == "cpu" for each in strays) else 0)
         if some:
-            yield _moved(source, call, some, doubt)
+            yield _moved(source, call, some, held, doubt)
             if len(some) < len(given):
-                yield _moved(source, call, given, doubt + _ALL)
+                yield _moved(source, call, given, held, doubt + _ALL)
 
 
 def _of_library(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
@@ -59,7 +59,7 @@ def _of_library(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
     named = any(str(each["name"]).removeprefix(inside).isidentifier() for each in weights)  # comes to self.embed.weight
     if len(homes) == 1 and not named and strays and all(each["device"] not in homes for each in strays):
         from_host = all(each["device"] == "cpu" for each in strays)
-        yield _moved(source, call, call.args[:1], _DOUBT + (_FROM_HOST if from_host else 0))
+        yield _moved(source, call, call.args[:1], "parameters", _DOUBT + (_FROM_HOST if from_host else 0))
 
 
 def _arguments(call: ast.Call) -> list[ast.expr]:
@@ -67,11 +67,13 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
     return [each for each in given if not isinstance(each, ast.Starred)]
 
 
-def _moved(source: Source, call: ast.Call, given: Sequence[ast.expr], doubt: int) -> Change:
+def _moved(source: Source, call: ast.Call, given: Sequence[ast.expr], held: str, doubt: int) -> Change:
     function = source.segment(call.func)
-    device = f"next({function}.parameters()).device"
+    device = f"next({function}.{held}()).device"
     names = ", ".join(dict.fromkeys(f"`{source.segment(each)}`" for each in given))
     text = message("move {names} to the weights of `{module}` where it is called", names=names, module=function)
+    if held == "buffers":
+        text = message("move {names} to the buffers of `{module}` where it is called", names=names, module=function)
     edits = [
         Change(text, "use_site", (source.replace(each, f"{source.segment(receiver)}.to({device})"),))
         if (receiver := _gpu_left_out(each)) is not None
@@ -87,20 +89,23 @@ def _gpu_left_out(node: ast.expr) -> ast.expr | None:
     return moved(node) if plain else None
 
 
-def _home(failure: Failure, inner: Mapping[str, Any]) -> str:
-    """The GPU of all weights of the module whose ``forward`` ``inner`` is; "" where it has none, or on several."""
+def _home(failure: Failure, inner: Mapping[str, Any]) -> tuple[str, str]:
+    """The GPU of all weights of the module whose ``forward`` ``inner`` is, and the method that gives these, or buffers
+    where it has no weights; "" where it has neither, or on several GPUs."""
     if inner["function"].rpartition(".")[2] != "forward":
-        return ""
+        return "", ""
     for model in failure.models:
         modules = {module["path"]: module for module in model["modules"]}
         own = modules.get(inner["module"] or "")
         if own is not None and own["type"] == inner["function"].rpartition(".")[0].rpartition(".")[2]:
             inside = f"{own['path']}." if own["path"] else ""
-            found = {
-                tensor["device"]
+            tensors = [
+                tensor
                 for path, module in modules.items()
                 if module is own or path.startswith(inside)
                 for tensor in module["tensors"]
-            }
-            return found.pop() if len(found) == 1 else ""
-    return ""
+            ]
+            devices = {tensor["device"] for tensor in tensors}
+            held = "buffers" if all(tensor["is_buffer"] for tensor in tensors) else "parameters"
+            return (devices.pop(), held) if len(devices) == 1 else ("", "")
+    return "", ""

@@ -9,8 +9,8 @@ from typing import Any
 
 from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
-from devsan.fix.change import Change
-from devsan.fix.failure import Failure
+from devsan.fix.change import Change, joined
+from devsan.fix.failure import Failure, is_weight, size_of
 from devsan.fix.origins import operand_at
 from devsan.fix.scope import HOST, LITERAL, devices, is_left_out
 from devsan.fix.source import Source, source_of
@@ -20,6 +20,7 @@ _TO_WHAT_IS_WRITTEN = 9
 _SELECTS = 10
 _NO_GPU = re.compile(r"cpu|torch\.\w+\d|dtype")  # another argument of `to`
 _ARGUMENT = 24
+_GUESTS, _FAR_SMALLER = 15, 4
 _JOINED = 14
 _MODEL = 12  # a model that has been placed on GPUs stays where it is
 _RESULTS = "DV104"  # results on several devices: what mends the place where they are joined decides for it
@@ -33,6 +34,7 @@ def propose(failure: Failure) -> Iterator[Change]:
         for frame in failure.own_frames[:1]:
             yield from _operand(failure, frame, operand, partner)
     for frame in failure.own_frames[:1]:
+        yield from _guests(failure, frame)
         yield from _joined(failure, frame)
     for number, frame in enumerate(failure.own_frames):
         yield from _arguments(failure, frame, _ARGUMENT + number)
@@ -60,6 +62,23 @@ def _operand(
             yield Change(text, "use_site", (source.replace(node, after),), doubt=base + doubt)
         else:
             yield move(source, node, device, operand["name"] or source.segment(node), base + doubt)
+
+
+def _guests(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
+    """All the others come to the one that is alone where it is, where together they are far smaller: labels and class
+    weights to the logits."""
+    for host in failure.operands:
+        others = [each for each in failure.operands if each is not host]
+        homes = {each["device"] for each in others}
+        if len(others) < 2 or len(homes) > 1 or host["device"] in homes or is_weight(host):
+            continue
+        moves = [next(_operand(failure, frame, each, host), None) for each in others]
+        found = [each for each in moves if each is not None]
+        if len(found) == len(others) and sum(map(size_of, others)) * _FAR_SMALLER <= size_of(host):
+            names = ", ".join(f"`{each['name']}`" for each in others)
+            text = message("move {names} to the device of `{other}` where they are used", names=names,
+                           other=host["name"])  # fmt: skip
+            yield Change(text, "use_site", joined(found), doubt=_GUESTS)
 
 
 def _selects_on_host(source: Source, node: ast.AST) -> bool:

@@ -70,3 +70,31 @@ def ids():
 """,
         gpus=2,
     ) == ["out = self.layer(self.table(ids.to(self.table.weight.device)).to(next(self.layer.parameters()).device))"]
+
+
+def test_a_loss_that_holds_buffers_alone_is_given_what_it_joins_where_they_are(fixed: Fixed):
+    (line,) = fixed(
+        """
+import torch
+from torch import nn
+
+class Centered(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("center", torch.zeros(1, 3))
+
+    def forward(self, ours, theirs):
+        loss = (ours - (theirs - self.center)).pow(2).mean()
+        self.center.lerp_(theirs.mean(0, keepdim=True), 0.1)
+        return loss
+
+student, teacher = nn.Linear(4, 3).to("cuda:0"), nn.Linear(4, 3).to("cuda:1")
+criterion = Centered().to("cuda:0")
+x = torch.ones(2, 4)
+theirs = teacher(x.to("cuda:1")).detach()
+loss = criterion(student(x.to("cuda:0")), theirs)
+loss.backward()
+""",
+        gpus=2,
+    )
+    assert line.endswith("theirs.to(next(criterion.buffers()).device))")

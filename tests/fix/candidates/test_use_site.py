@@ -131,3 +131,22 @@ index = torch.tensor([0, 3], device="cuda")
 batch = table[index].to("cuda")
 (batch * torch.ones(2, device="cuda", requires_grad=True)).sum().backward()
 """) == ['batch = table[index.to(table.device)].to("cuda")']
+
+
+def test_labels_and_class_weights_come_to_the_logits_together(fixed: Fixed):
+    (line,) = fixed(
+        """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+embed, head = nn.Embedding(50, 8).to("cuda:0"), nn.Linear(8, 50).to("cuda:1")
+weight = torch.ones(50, device="cuda:0")
+ids = torch.randint(0, 50, (4, 12), device="cuda:0")
+logits = head(embed(ids).to("cuda:1"))
+loss = nn.functional.cross_entropy(logits.view(-1, 50), ids.view(-1), weight=weight)
+loss.backward()
+""",
+        gpus=2,
+    )
+    assert line.endswith("ids.to(logits.device).view(-1), weight=weight.to(logits.device))")
