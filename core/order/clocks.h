@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <map>
-#include <vector>
 
 #include "order/lane.h"
 #include "order/vector_clock.h"
@@ -30,7 +30,7 @@ class Clocks {
 
  private:
   std::map<Lane, std::size_t> timelines_;
-  std::vector<VectorClock> clocks_;
+  std::deque<VectorClock> clocks_;  // `mark` hands out references, which a new lane leaves alone
 };
 
 }  // namespace devsan::order
