@@ -196,7 +196,7 @@ std::vector<const Operand*> together_with(const Context& context, const Operand&
   return found;
 }
 
-model::Fix load_to(const Operand& operand, const Operand& partner, const Event& loaded) {
+model::Fix load_to(const Operand& operand, const Operand& partner, const model::Event& loaded) {
   const bool said = loaded.owner.setting.starts_with("map_location=");
   const std::string device = operand.device_there.empty() ? "\"" + partner.device.str() + "\"" : operand.device_there;
   std::optional<model::Edit> edit;

@@ -118,6 +118,10 @@ bool is_result_in_cut_block(const Context& context, const Operand& operand) {
 }
 
 bool is_generation_state(const Operand& operand) {
+  const model::Event* placed = placement_of(operand.provenance);
+  // The state with which a decoder's recurrent network begins is a result of the encoder as any other.
+  if (operand.role.starts_with("hx") && is_result(operand) && placed != nullptr && placed->op == "Module.to")
+    return false;
   return operand.kind == OperandKind::kCache || Context::is_called(operand, words::kv_cache::kParts) ||
          Context::is_called(operand, words::kv_cache::kIndices);
 }

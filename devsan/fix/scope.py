@@ -40,6 +40,8 @@ _HOOKS = {"register_forward_hook", "register_forward_pre_hook", "register_full_b
 
 _NO_MODULES = ("Trainer", "Callback", "Dataset", "Sampler", "Optimizer", "DataCollator", "ABC", "Enum", "NamedTuple")
 
+_OF_NUMBERS = {"range", "manual_seed", "seed"}
+
 _WITH_DEVICE = {"Accelerator", "Fabric", "PartialState"}
 """Classes whose ``device`` is the GPU of the process."""
 
@@ -61,7 +63,8 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     if name is not None:
         holder = _receiver(name)
         root, public = _root(holder), public if holder is name else ast.unparse(holder)
-    said = public if "device" in public else f"{public}.device"
+    is_tensor = operand.get("dtype") != "" or operand.get("kind") == "generator"  # else what was given as `device=`
+    said = public if "device" in public or not is_tensor else f"{public}.device"
     is_local = root in {getattr(each, "id", getattr(each, "arg", None)) for each in ast.walk(function)}
     if is_local and root in bound:
         yield said
@@ -299,7 +302,7 @@ def _tensors(function: ast.AST) -> Iterator[str]:
 def _numbers(function: ast.AST) -> set[str]:
     """The names in ``function`` that give a size or a count: ``n`` of ``range(n)`` and of ``torch.zeros(n, 2 * n)``."""
     calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
-    given = (each for call in calls if function_name(call) in FACTORIES | {"range"} for each in call.args)
+    given = (each for call in calls if function_name(call) in FACTORIES | _OF_NUMBERS for each in call.args)
     sizes = (each for one in given for each in (one.elts if isinstance(one, (ast.Tuple, ast.List)) else [one]))
     found = set()
     for each in sizes:

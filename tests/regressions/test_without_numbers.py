@@ -151,14 +151,17 @@ NOT_WRITTEN = "it reads back a file that is not written where its tensors have n
 JOURNAL = "the journal changes what is found; without it both runs have the same finding"
 COUNT = "how many results there are depends on the numbers"
 ORDER = "two results of a step are freed in another order"
-SOMETIMES = (JOURNAL, ORDER)
+THREADS = "the backward of two GPUs runs in two threads, one before the other or after it"
+SOMETIMES = (JOURNAL, ORDER, THREADS)
 KNOWN: dict[str, tuple[set[str], str]] = {
     "apex_458": (set(ASPECTS), IN_MEMORY),
     "pytorch_23138": (set(ASPECTS), IN_MEMORY),
     "unseen_assigned_head_beside_map": (set(ASPECTS), NOT_WRITTEN),
+    "statistics_of_a_checkpoint_outvote_nobody": (set(ASPECTS), NOT_WRITTEN),
     "unseen_averaged_adapters": (set(ASPECTS), NOT_WRITTEN),
     "unseen_copied_cache_of_a_file": (set(ASPECTS), IN_MEMORY),
     "unseen_functional_parameters": ({"events"}, ORDER),
+    "unseen_gradient_on_device_of_the_file": ({"operators", "events"}, THREADS),
     "unseen_lightning_lstm_state": ({"findings"}, JOURNAL),
     "unseen_loaded_centers_on_host": (set(ASPECTS), IN_MEMORY),
     "unseen_long_lists_of_state": (set(ASPECTS), IN_MEMORY),

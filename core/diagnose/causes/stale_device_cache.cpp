@@ -148,6 +148,31 @@ std::optional<Hypothesis> filled_by_other_module(const Context& context) {
   return std::nullopt;
 }
 
+/// A global that one part of the model has filled in this pass, and another part, on another GPU, is given the same.
+std::optional<Hypothesis> filled_by_other_part(const Context& context) {
+  if (!context.across_gpus() || !context.model_spans_gpus()) return std::nullopt;
+  for (const Operand& operand : context.operands()) {
+    const Operand* partner = context.partner_of(operand);
+    const Event* placed = placement_of(operand.provenance);
+    if (partner == nullptr || placed == nullptr || operand.kind != OperandKind::kGlobal || !is_result(operand) ||
+        is_captured(operand) || is_as_constructed(operand) || !context.in_failing_call(*placed)) {
+      continue;
+    }
+    Hypothesis found(code::kStaleDeviceCache);
+    found.origin = placed;
+    found.operands = {context.index_of(operand), context.index_of(*partner)};
+    found.add_evidence(95,
+                       {"{name} is kept in a global, which all parts of the model share: it was computed on {device}, "
+                        "for a part that is there, and is used on {other_device}.",
+                        pair_of(operand, *partner)});
+    found.title = {"{name} was cached on {device} and is used with {other} on {other_device}",
+                   pair_of(operand, *partner)};
+    found.propose(FixKind::kCreationSite, "make the device part of the key, or keep one copy for each device");
+    return found;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 // An earlier call made it and kept it, and the key under which it was kept does not say for which device.
@@ -158,6 +183,7 @@ std::optional<Hypothesis> stale_device_cache(const Context& context) {
   if (auto found = buffer_from_before_move(context)) return found;
   if (auto found = shared_by_instances(context)) return found;
   if (auto found = filled_by_other_module(context)) return found;
+  if (auto found = filled_by_other_part(context)) return found;
   std::optional<Hypothesis> best;
   for (const Operand& operand : context.operands()) {
     const bool kept = operand.kind == OperandKind::kAttribute || operand.kind == OperandKind::kGlobal;

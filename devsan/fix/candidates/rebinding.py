@@ -116,7 +116,7 @@ def _elements(source: Source, loop: ast.For) -> Iterator[Change]:
     """A loop that moves the elements of a list or a dictionary, and keeps none of them."""
     statement = loop.body[0] if len(loop.body) == 1 else None
     call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
-    each = moved(call)
+    each = moved(call) or (_made_anew(statement) if isinstance(statement, ast.Assign) else None)
     if call is None or not isinstance(each, ast.Name):
         return
     if isinstance(statement, ast.Assign) and source.segment(statement.targets[0]) != each.id:
@@ -135,6 +135,13 @@ def _elements(source: Source, loop: ast.For) -> Iterator[Change]:
     if made:
         text = message("keep the results of the moves in `{name}`", name=held)
         yield Change(text, "creation_site", (source.replace(loop, made),), doubt=_DISCARDED)
+
+
+def _made_anew(statement: ast.Assign) -> ast.expr | None:
+    """The variable that a statement makes from itself: ``t`` of ``t = {k: v.to(device) for k, v in t.items()}``."""
+    variable = statement.targets[0]
+    names = {each.id for each in ast.walk(statement.value) if isinstance(each, ast.Name)}
+    return variable if isinstance(variable, ast.Name) and variable.id in names else None
 
 
 def _following(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:

@@ -84,6 +84,8 @@ def _dropped_in(spot: Spot, text: str, held: str | None, since: int) -> Iterator
     for node in statements_of(spot.tree):
         if not (isinstance(node, ast.Expr) or _rebinds_for_nothing(node, spot)) or not since <= node.lineno < spot.line:
             continue
+        if isinstance(node, ast.Assign) and _moves_parts(node, replace(spot, line=node.lineno), text):
+            yield node, replace(spot, line=node.lineno)
         if not is_move(node.value):
             continue
         receiver = receiver_of_move(node.value)
@@ -95,6 +97,24 @@ def _dropped_in(spot: Spot, text: str, held: str | None, since: int) -> Iterator
             yield node, here
 
 
+def move_in(statement: ast.stmt) -> ast.Call | None:
+    """Returns the move that a statement is, or makes of each part of something; None for another statement."""
+    node = getattr(statement, "value", None)
+    if isinstance(node, (ast.DictComp, ast.ListComp)):
+        node = node.value if isinstance(node, ast.DictComp) else node.elt
+    return node if is_move(node) else None
+
+
+def _moves_parts(node: ast.Assign, spot: Spot, listed: str) -> bool:
+    """Whether a loop over ``listed`` gives its variable what a comprehension moves:
+    ``for t in targets: t = {k: v.to(device) for k, v in t.items()}``."""
+    variable, made = node.targets[0], node.value
+    if not isinstance(made, (ast.DictComp, ast.ListComp)) or move_in(node) is None:
+        return False
+    names = {each.id for part in made.generators for each in ast.walk(part.iter) if isinstance(each, ast.Name)}
+    return getattr(variable, "id", "") in names and _is_element(variable, spot, listed)
+
+
 def _rebinds_for_nothing(node: ast.AST, spot: Spot) -> TypeGuard[ast.Assign]:
     """Whether it gives the variable of a loop a new value that nothing reads: ``for x in batch: x = x.to(device)``."""
     target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
@@ -103,7 +123,7 @@ def _rebinds_for_nothing(node: ast.AST, spot: Spot) -> TypeGuard[ast.Assign]:
     before = replace(spot, line=node.lineno).last_given(target.id)  # type: ignore[attr-defined]
     reads = [each.lineno for each in ast.walk(spot.tree)
              if isinstance(each, ast.Name) and each.id == target.id and isinstance(each.ctx, ast.Load)]  # fmt: skip
-    return before is not None and before[1] and all(line <= node.lineno for line in reads)  # type: ignore[attr-defined]
+    return before is not None and before[1] and all(line <= (node.end_lineno or 0) for line in reads)  # type: ignore[attr-defined]
 
 
 def _is_element(node: ast.expr, spot: Spot, listed: str) -> bool:

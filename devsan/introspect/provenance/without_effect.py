@@ -18,7 +18,7 @@ from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.frames.values import MISSING
 from devsan.introspect.provenance.amended import kept, sent_to, target_of
 from devsan.introspect.provenance.creation import dropped_moves
-from devsan.introspect.provenance.dropped_results import dropped_at, is_move, receiver_of_move
+from devsan.introspect.provenance.dropped_results import dropped_at, is_move, move_in, receiver_of_move
 from devsan.introspect.provenance.named_device import Named, device_named
 from devsan.introspect.provenance.reader import event_at
 from devsan.introspect.provenance.way import Way, function_called, is_own
@@ -61,7 +61,7 @@ class MovesWithoutEffect:
         """
         for step in self.way.back_from(operand.node, operand.number, operand.device):
             for statement, spot in dropped_at(step):
-                call: Any = statement.value
+                call: Any = move_in(statement)
                 target = _target(call, spot)
                 if is_own(spot) and (target is None or any(_is_same(target.device, each) for each in wanted)):
                     event = self._event(statement, call, spot, target)

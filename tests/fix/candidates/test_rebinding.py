@@ -100,3 +100,21 @@ loss = (model(batch["x"]) - batch["more"]["y"]).square().mean()
 loss.backward()
 print(loss.item())
 """) == ["batch[name] = value.to(device)"]
+
+
+def test_what_a_loop_makes_of_its_variable_alone_is_kept(fixed: Fixed):
+    (line,) = fixed("""
+import torch
+
+torch.manual_seed(0)
+layer = torch.nn.Linear(3, 2).to("cuda")
+data = [{"x": torch.ones(3), "y": torch.ones(2)} for _ in range(2)]
+for batch in torch.utils.data.DataLoader(data, batch_size=2, collate_fn=list):
+    for t in batch:
+        t = {key: value.to("cuda") for key, value in t.items()}
+    loss = 0
+    for t in batch:
+        loss = loss + (layer(t["x"]) - t["y"]).pow(2).sum()
+    loss.backward()
+""")
+    assert line == 'batch = [{key: value.to("cuda") for key, value in t.items()} for t in batch]'

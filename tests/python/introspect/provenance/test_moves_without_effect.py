@@ -177,3 +177,18 @@ def test_a_generator_is_named_and_who_was_given_it(finding: Finding):
     assert "`self.noise` was made on cuda:1, at program.py:6." in said(found)
     assert "`self.noise` was given to `DataLoader`, at program.py:7" in said(found)
     assert "generator=torch.Generator().manual_seed(self.noise.initial_seed()))" in found.fixes[0].edit.after
+
+
+def test_a_loop_that_gives_its_variable_what_it_has_moved_keeps_nothing(finding: Finding):
+    found = finding("""
+        import torch
+        def total(batch):
+            for t in batch:
+                t["y"] @ torch.ones(3, device="cuda:1")
+        batch = [{"x": torch.ones(2), "y": torch.ones(3)} for _ in range(2)]
+        for t in batch:
+            t = {key: value.to("cuda:1") for key, value in t.items()}
+        total(batch)
+    """)
+    assert found.code == "DV103"
+    assert "`t` was moved, at program.py:8" in said(found)
