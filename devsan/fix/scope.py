@@ -97,7 +97,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
         yield from _destinations(source, scope, bound)
     # A class without bases has no parameters(), and no trainer has.
     bases = [source.segment(each) for each in inside.bases] if inside is not None else []
-    is_derived = bool(bases) and not any(each.endswith(_NO_MODULES) for each in bases)
+    is_derived = any(not each.endswith(_NO_MODULES) for each in bases)
     if is_derived and "self" in bound and getattr(function, "name", "") != "__init__":
         yield "next(self.parameters()).device"
     if not is_local and root in bound:  # a global, which need not be the same tensor

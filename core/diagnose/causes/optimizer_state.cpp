@@ -124,9 +124,8 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
                                {"at", at_text(*found.origin)},
                                {"other", name_of(*partner)},
                                {"other_device", partner->device.str()}}});
-      found.propose(FixKind::kCreationSite,
-                    {"leave it where it is copied from, on the device of its parameter: without the move{at}",
-                     {{"at", at_text(*found.origin)}}});
+      found.propose(FixKind::kCreationSite, {"put it on the device of its parameter, not on {device}{at}",
+                                             {{"device", kept->device.str()}, {"at", at_text(*found.origin)}}});
     }
     found.title = {"{name} on {device} is state of a parameter on another device",
                    {{"name", name_of(*kept)}, {"device", kept->device.str()}}};

@@ -191,8 +191,8 @@ void propose_for(const Context& context, const Sides& sides, Hypothesis& found) 
                        !is_moved_by_call(context, *culprit) && !is_weight(*partner) &&
                        context.outnumbered() != culprit && context.alone_in_statement() != culprit &&
                        &smaller_of(*culprit, *partner) == partner;
-  const bool stays = (is_weight(*culprit) && !is_metric && !shared) || smaller ||
-                     is_shared_with_part(context, *partner, *culprit);
+  const bool stays =
+      (is_weight(*culprit) && !is_metric && !shared) || smaller || is_shared_with_part(context, *partner, *culprit);
   found.propose(stays ? move_at_use(context, *partner, *culprit) : move_at_use(context, *culprit, *partner));
 }
 

@@ -150,7 +150,7 @@ std::optional<Hypothesis> filled_by_other_module(const Context& context) {
 
 /// A global that one part of the model has filled in this pass, and another part, on another GPU, is given the same.
 std::optional<Hypothesis> filled_by_other_part(const Context& context) {
-  if (!context.across_gpus() || !context.model_spans_gpus()) return std::nullopt;
+  if (!context.across_gpus() || !context.model_spans_gpus() || context.failing_module() == nullptr) return std::nullopt;
   for (const Operand& operand : context.operands()) {
     const Operand* partner = context.partner_of(operand);
     const Event* placed = placement_of(operand.provenance);

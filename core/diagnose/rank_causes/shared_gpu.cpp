@@ -27,11 +27,13 @@ const model::Event* placed_at_home(const RankFacts& rank) {
   return at == rank.memory.end() ? nullptr : &at->placed.front();
 }
 
-/// Whether the program says the number of the GPU, `torch.device("cuda", 0)`: the current device does not matter then.
+/// Whether the program says the number of the GPU, `torch.device("cuda", 0)` or `.cuda(0)`: the current device does not
+/// matter then.
 bool says_number(const model::Event* placed) {
   if (placed == nullptr) return false;
   const std::string said = placed->device_value.empty() ? device_text_of(*placed) : placed->device_value;
-  return said.find("cuda:") != std::string::npos || said.find("\"cuda\",") != std::string::npos ||
+  const bool is_number = !said.empty() && said.find_first_not_of("0123456789") == std::string::npos;
+  return is_number || said.find("cuda:") != std::string::npos || said.find("\"cuda\",") != std::string::npos ||
          said.find("'cuda',") != std::string::npos;
 }
 

@@ -137,7 +137,6 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
                   Confidence::kLikely, std::move(edit));
     return;
   }
-  // A variable that several lines read: it is wrong where it is given its value.
   if (const std::string option = option_of_launcher(placed); !option.empty() && rank.process.is_launched()) {
     found.add_evidence(10, {"torchrun and accelerate launch set LOCAL_RANK and pass no --local_rank, so {option} keeps "
                             "its default in every rank.",
@@ -145,6 +144,7 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
     found.propose(FixKind::kCreationSite, {"give --local_rank the launcher's number as its default: {code}",
                                            {{"code", "default=int(os.environ.get(\"LOCAL_RANK\", 0))"}}});
   }
+  // A variable that several lines read: it is wrong where it is given its value.
   if (const std::string text = device_text_of(placed); source_of(placed) == DeviceSource::kScalar && !text.empty()) {
     found.propose(FixKind::kCreationSite,
                   {"set {name} to this rank's GPU: {code}", {{"name", quoted(text)}, {"code", own}}});
