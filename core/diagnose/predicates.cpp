@@ -119,7 +119,7 @@ bool is_result_in_cut_block(const Context& context, const Operand& operand) {
 
 bool is_generation_state(const Operand& operand) {
   const model::Event* placed = placement_of(operand.provenance);
-  // The state with which a decoder's recurrent network begins is a result of the encoder as any other.
+  // The state with which a decoder's recurrent network begins is a result as any other where a moved encoder computed it.
   if (operand.role.starts_with("hx") && is_result(operand) && placed != nullptr && placed->op == "Module.to")
     return false;
   return operand.kind == OperandKind::kCache || Context::is_called(operand, words::kv_cache::kParts) ||

@@ -160,10 +160,12 @@ bool is_learned_from_less(const Context& context, Sides& sides) {
   return results && learns_from(context, *sides.culprit) > learns_from(context, *sides.partner);
 }
 
-/// Of two that a statement joins with others, the one that is where no other is. A checkpoint puts all that it holds in
-/// one place, so that its tensors outvote nobody.
+/// Of two that a statement joins with others, the one that is where no other is. What a checkpoint
+/// holds came by one decision, however many tensors it is: it outvotes nobody.
 bool is_alone_in_statement(const Context& context, Sides& sides) {
-  return sides.placed().kind != model::EventKind::kLoaded && context.alone_in_statement() == sides.partner;
+  const Event* placed = placement_of(sides.culprit->provenance);
+  const bool loaded = placed != nullptr && placed->kind == model::EventKind::kLoaded;
+  return !loaded && context.alone_in_statement() == sides.partner;
 }
 
 bool is_table(const Context& context, Sides& sides) {

@@ -96,11 +96,12 @@ _KNOWN = (
         _IN_RANKS,
     ),
     KnownError(
-        r"KeyError: '(LOCAL_|GROUP_)?(RANK|WORLD_SIZE)'|KeyError: 'MASTER_(ADDR|PORT)'|"
+        r"KeyError: '(LOCAL_RANK|(LOCAL_)?WORLD_SIZE|MASTER_(ADDR|PORT))'|"
         r"environment variable (RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT) expected, but not set",
         message(
-            "The program expects the environment variables that a launcher sets for each of its processes, and was "
-            "started without one. Start it with torchrun --nproc-per-node N, accelerate launch or deepspeed."
+            "The program expects the environment variables that a launcher sets for each of its processes: most often "
+            "it was started without one. Start it with torchrun --nproc-per-node N, accelerate launch or deepspeed; "
+            "with torch.multiprocessing.spawn or srun, the program has to set them itself."
         ),
         message(
             "A launcher sets them in a rehearsal, too: `devsan run --gpus N -- torchrun --nproc-per-node N train.py`."

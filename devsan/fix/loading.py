@@ -15,6 +15,8 @@ RANK = 'os.environ.get("LOCAL_RANK", 0)'
 OWN_GPU = f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'")
 """The number of a rank on its machine, as Python; the launchers all set it. See ``importing``."""
 
+OWN_NUMBER = f"int({RANK})"
+
 _OTHER_SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp)
 
 

@@ -38,9 +38,10 @@ _PRIVATE, _PUBLIC = re.compile(r"^(.+)\._flat_weights\[\d+\]$"), r"next(\1.param
 
 _HOOKS = {"register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook"}
 
-_NO_MODULES = ("Trainer", "Callback", "Dataset", "Sampler", "Optimizer", "DataCollator", "ABC", "Enum", "NamedTuple")
+_NO_MODULES = ("Trainer", "Callback", "Dataset", "Sampler", "Optimizer", "DataCollator", "ABC", "Enum", "NamedTuple",
+               "object", "Protocol", "Generic", "Exception", "dict", "DataLoader")  # fmt: skip
 
-_OF_NUMBERS = {"range", "manual_seed", "seed"}
+_OF_NUMBERS = {"manual_seed", "seed"}
 
 _WITH_DEVICE = {"Accelerator", "Fabric", "PartialState"}
 """Classes whose ``device`` is the GPU of the process."""
@@ -96,7 +97,7 @@ def _expressions(source: Source, node: ast.AST, operand: Mapping[str, Any]) -> I
     for scope in [function] if inside is None else [function, inside]:
         yield from _destinations(source, scope, bound)
     # A class without bases has no parameters(), and no trainer has.
-    bases = [source.segment(each) for each in inside.bases] if inside is not None else []
+    bases = [source.segment(each).partition("[")[0] for each in inside.bases] if inside is not None else []
     is_derived = any(not each.endswith(_NO_MODULES) for each in bases)
     if is_derived and "self" in bound and getattr(function, "name", "") != "__init__":
         yield "next(self.parameters()).device"
@@ -304,11 +305,14 @@ def _numbers(function: ast.AST) -> set[str]:
     calls = (each for each in ast.walk(function) if isinstance(each, ast.Call))
     given = (each for call in calls if function_name(call) in FACTORIES | _OF_NUMBERS for each in call.args)
     sizes = (each for one in given for each in (one.elts if isinstance(one, (ast.Tuple, ast.List)) else [one]))
-    found = set()
-    for each in sizes:
-        terms = [each.left, each.right] if isinstance(each, ast.BinOp) else [each]
-        found |= {term.id for term in terms if isinstance(term, ast.Name)}
-    return found
+    return {each.id for size in sizes for each in _terms(size) if isinstance(each, ast.Name)}
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp):
+        yield from (*_terms(node.left), *_terms(node.right))
+    else:
+        yield node
 
 
 def _modules(source: Source, function: ast.AST, bound: set[str]) -> Iterator[str]:

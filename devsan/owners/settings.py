@@ -51,7 +51,8 @@ def argument_text(source: str, name: str) -> str:
             return _shown(name, node.value)
     call, position = _POSITIONS.get(name, ("", 0))
     for node in ast.walk(tree) if call else ():
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(call) and len(node.args) > position:
+        named = isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == call
+        if named and isinstance(node, ast.Call) and len(node.args) > position:
             return _shown(name, node.args[position])
     return ""
 

@@ -84,6 +84,7 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
   if (kept == operands.end() && (apart == all.end() || !stepping)) return std::nullopt;
 
   Hypothesis found(code::kOptimizerState);
+  bool is_misplaced = false;  // by the line that made or sent it, whenever the model moves
   if (kept != operands.end()) {
     found.operands = {context.index_of(*kept)};
     if (const Operand* partner = context.partner_of(*kept)) found.operands.push_back(context.index_of(*partner));
@@ -92,10 +93,7 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
     const Operand* partner = context.partner_of(*kept);
     const bool without = found.origin != nullptr && found.origin->kind == model::EventKind::kMade &&
                          source_of(*found.origin) == model::DeviceSource::kDefault && !found.origin->op.empty();
-    if (without) {
-      found.add_evidence(10, {"It was made without a device{at}.", {{"at", at_text(*found.origin)}}});
-      if (partner != nullptr) found.propose(create_with(context, *kept, *found.origin, *partner));
-    }
+    if (without) found.add_evidence(10, {"It was made without a device{at}.", {{"at", at_text(*found.origin)}}});
     // torch.optim.Optimizer.load_state_dict casts what it loads to the device of the parameter.
     if (found.origin != nullptr && found.origin->kind == model::EventKind::kLoaded && apart != all.end()) {
       found.add_evidence(
@@ -126,6 +124,11 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
                                {"other_device", partner->device.str()}}});
       found.propose(FixKind::kCreationSite, {"put it on the device of its parameter, not on {device}{at}",
                                              {{"device", kept->device.str()}, {"at", at_text(*found.origin)}}});
+      is_misplaced = true;
+    } else if (without && partner != nullptr &&
+               std::ranges::none_of(all, [&](const Optimizer& each) { return later_move(context, each) != nullptr; })) {
+      found.propose(create_with(context, *kept, *found.origin, *partner));
+      is_misplaced = true;
     }
     found.title = {"{name} on {device} is state of a parameter on another device",
                    {{"name", name_of(*kept)}, {"device", kept->device.str()}}};
@@ -166,7 +169,7 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
     found.add_evidence(10, {"The program itself writes state at {place}.", place});
     found.propose(FixKind::kCreationSite, {"move the state to the device of its parameter at {place}", place});
   }
-  if (found.fixes.empty()) {
+  if (!is_misplaced) {
     found.propose(FixKind::kCreationSite,
                   "move the model, then build the optimizer or the average, then load its state");
   }

@@ -229,6 +229,11 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
     found.add_evidence(25, several ? Message("{model} keeps networks on several GPUs.",
                                              {{"model", quoted(context.model()->expression)}})
                                    : Message("The model spans several GPUs, so it has no single device."));
+  } else if (const model::Model* model = context.model();
+             model != nullptr && is_weight(*sides.partner) && !is_weight(*sides.culprit) &&
+             !sides.partner->replaced_at.is_known() && source_of(placed) == DeviceSource::kLiteral &&
+             model->devices().size() == 1) {
+    found.add_evidence(25, {"The whole model is on {device}.", {{"device", sides.partner->device.str()}}});
   }
   if (!told) tell_why_it_is_there(context, sides, found);
   found.score -= doubts_of(context, sides, told);

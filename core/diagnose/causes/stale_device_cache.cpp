@@ -155,6 +155,7 @@ std::optional<Hypothesis> filled_by_other_part(const Context& context) {
     const Operand* partner = context.partner_of(operand);
     const Event* placed = placement_of(operand.provenance);
     if (partner == nullptr || placed == nullptr || operand.kind != OperandKind::kGlobal || !is_result(operand) ||
+        operand.requires_grad || part_of_result(operand) != nullptr ||  // what a part hands on to another one
         is_captured(operand) || is_as_constructed(operand) || !context.in_failing_call(*placed)) {
       continue;
     }

@@ -3,6 +3,8 @@
 #include "diagnose/moves.h"
 #include "diagnose/predicates.h"
 
+#include <algorithm>
+
 namespace devsan::diagnose {
 
 using model::Event;
@@ -21,6 +23,14 @@ const Operand* shared_weight(const Context& context) {
   return nullptr;
 }
 
+/// Whether a part of the network that has `weight` is on `device`: what its modules share is then apart from one of them.
+bool has_part_on(const Context& context, const Operand& weight, const model::Device& device) {
+  const std::string path = context.path_of(weight);
+  const std::string network = context.model()->is_object ? path.substr(0, path.find('.')) : "";
+  const auto devices = network.empty() ? context.model()->devices() : context.devices_below(network);
+  return std::ranges::find(devices, device) != devices.end();
+}
+
 }  // namespace
 
 // Two modules share one tensor, and the program put them on two GPUs: it is on that of the one that was moved last.
@@ -29,11 +39,14 @@ std::optional<Hypothesis> tied_weights(const Context& context) {
   const Operand* weight = shared_weight(context);
   const Operand* other = weight == nullptr ? nullptr : context.partner_of(*weight);
   if (other == nullptr || !other->device.is_accelerator()) return std::nullopt;
+  const Event* before = moved_there_before(*weight, *other);
+  if (before == nullptr && !has_part_on(context, *weight, other->device))
+    return std::nullopt;  // all of it is elsewhere
   Hypothesis found(code::kTiedWeights);
   found.operands = {context.index_of(*weight), context.index_of(*other)};
   found.origin = placement_of(weight->provenance);
   found.add_evidence(70, tie_of(*weight));
-  if (const Event* before = moved_there_before(*weight, *other)) {
+  if (before != nullptr) {
     found.add_evidence(50, second_move_of(*weight, *before));
   } else {
     found.add_evidence(35, {"The modules that share it are on two GPUs: {name} is on {device}.",

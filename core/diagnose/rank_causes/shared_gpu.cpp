@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace devsan::diagnose::ranks {
 
@@ -27,14 +28,14 @@ const model::Event* placed_at_home(const RankFacts& rank) {
   return at == rank.memory.end() ? nullptr : &at->placed.front();
 }
 
-/// Whether the program says the number of the GPU, `torch.device("cuda", 0)` or `.cuda(0)`: the current device does not
-/// matter then.
+/// Whether the program says the number of the GPU, `torch.device("cuda", 0)`, `.cuda(0)` or `.cuda(local_rank)`: the
+/// current device does not matter then.
 bool says_number(const model::Event* placed) {
   if (placed == nullptr) return false;
   const std::string said = placed->device_value.empty() ? device_text_of(*placed) : placed->device_value;
   const bool is_number = !said.empty() && said.find_first_not_of("0123456789") == std::string::npos;
-  return is_number || said.find("cuda:") != std::string::npos || said.find("\"cuda\",") != std::string::npos ||
-         said.find("'cuda',") != std::string::npos;
+  return is_number || said.find("local_rank") != std::string::npos || said.find("cuda:") != std::string::npos ||
+         said.find("\"cuda\",") != std::string::npos || said.find("'cuda',") != std::string::npos;
 }
 
 /// Why the ranks of `found` came to be on one GPU, and what to change.
@@ -71,7 +72,8 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
     if (elsewhere && offending == nullptr) offending = each;
     if (elsewhere && each->process.current_device.index <= 0) at_first.push_back(each->process.rank);
   }
-  const model::Event* placed = placed_at_home(offending != nullptr ? *offending : *ranks.back());
+  if (offending == nullptr) offending = ranks.back();
+  const model::Event* placed = placed_at_home(*offending);
   if (!at_first.empty() && !says_number(placed)) {
     found.add_evidence(
         20, {"The current device of {who} was cuda:0, whatever its LOCAL_RANK: torch.cuda.set_device was not "
@@ -80,12 +82,12 @@ void tell_why(const Job& job, const std::vector<const RankFacts*>& ranks, RankHy
              "called there.",
              count_of(at_first),
              {{"who", ranks_text(at_first)}}});
-    propose_set_device(found, offending != nullptr ? *offending : first);
+    propose_set_device(found, *offending);
   }
-  if (offending == nullptr) offending = ranks.back();
   if (placed != nullptr) {
     propose_for_placement(found, *placed, *offending);
-    if (says_number(placed)) found.add_evidence(20, device_value_of(*placed));
+    if (model::Message said = device_value_of(*placed); says_number(placed) && !said.empty())
+      found.add_evidence(20, std::move(said));
     found.add_evidence(5, {"Rank {rank} first placed on {device} by {owner}{at}.",
                            {{"rank", std::to_string(offending->process.rank)},
                             {"device", Job::home(*offending).str()},

@@ -59,13 +59,17 @@ namespace {
 std::string option_of_launcher(const Event& placed) {
   constexpr std::string_view kAttribute = ".local_rank";
   const std::string& said = placed.device_value.empty() ? placed.device_text : placed.device_value;
+  const auto is_of_name = [&](std::size_t place) {
+    return std::isalnum(static_cast<unsigned char>(said[place])) != 0 || said[place] == '_';
+  };
   const auto at = said.find(kAttribute);
   if (at == std::string::npos) return "";
+  const auto end = at + kAttribute.size();
   auto start = at;
-  while (start > 0 && (std::isalnum(static_cast<unsigned char>(said[start - 1])) != 0 || said[start - 1] == '_'))
-    --start;
-  const std::string name = said.substr(start, at + kAttribute.size() - start);
-  return name.starts_with("self.") ? "" : name;
+  while (start > 0 && is_of_name(start - 1)) --start;
+  const bool is_part = start == at || (start > 0 && said[start - 1] == '.') || (end < said.size() && is_of_name(end));
+  const std::string name = said.substr(start, end - start);
+  return is_part || name.starts_with("self.") ? "" : name;
 }
 
 }  // namespace
@@ -138,9 +142,10 @@ void propose_for_placement(RankHypothesis& found, const Event& placed, const mod
     return;
   }
   if (const std::string option = option_of_launcher(placed); !option.empty() && rank.process.is_launched()) {
-    found.add_evidence(10, {"torchrun and accelerate launch set LOCAL_RANK and pass no --local_rank, so {option} keeps "
-                            "its default in every rank.",
-                            {{"option", quoted(option)}}});
+    found.add_evidence(10,
+                       {"Under torchrun and accelerate launch, which set LOCAL_RANK and pass no --local_rank, {option} "
+                        "keeps its default.",
+                        {{"option", quoted(option)}}});
     found.propose(FixKind::kCreationSite, {"give --local_rank the launcher's number as its default: {code}",
                                            {{"code", "default=int(os.environ.get(\"LOCAL_RANK\", 0))"}}});
   }

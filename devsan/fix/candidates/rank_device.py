@@ -11,11 +11,10 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, keyword, with_keyword
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, placing_frames
-from devsan.fix.loading import OWN_GPU, RANK, importing
+from devsan.fix.loading import OWN_GPU, OWN_NUMBER, importing
 from devsan.fix.source import Source, source_of
 
 _OPTION, _PLACED, _MAP, _CURRENT, _NAMED = 3, 4, 5, 6, 7  # see NOTE [Doubts]
-_NUMBER = f"int({RANK})"
 _TAKE_NUMBER = {"cuda", "to", "set_device", "device"}
 _NUMBERS = {"device", "device_ids", "output_device", "device_id"}
 _FIRST = re.compile(r"cuda(:0)?")
@@ -99,10 +98,12 @@ def _told_by_option(source: Source) -> Iterator[Change]:
     leaves the option at its default."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and function_name(node) == "add_argument" and node.args:
-            option = node.args[0]
-            if isinstance(option, ast.Constant) and option.value in ("--local_rank", "--local-rank"):
+            options = {each.value for each in node.args if isinstance(each, ast.Constant)}
+            default = keyword(node, "default")
+            is_set = default is not None and "LOCAL_RANK" in source.segment(default)
+            if options & {"--local_rank", "--local-rank"} and not is_set:
                 text = message("let --local_rank default to the number that the launcher sets")
-                edit = source.replace(node, with_keyword(source, node, "default", _NUMBER))
+                edit = source.replace(node, with_keyword(source, node, "default", OWN_NUMBER))
                 yield Change(text, "configuration", (*importing(source, "os"), edit), doubt=_OPTION)
 
 
@@ -116,7 +117,7 @@ def _maps(failure: Failure) -> Iterator[Change]:
         given = keyword(call, "device_map") if isinstance(call, ast.Call) else None
         if source is not None and isinstance(given, ast.Dict) and len(given.values) == 1:
             text = message("load the whole model onto the GPU of its rank")
-            edit = source.replace(given.values[0], f"int({RANK})")
+            edit = source.replace(given.values[0], OWN_NUMBER)
             yield Change(text, "configuration", (*importing(source, "os"), edit), doubt=_MAP)
 
 
@@ -124,7 +125,7 @@ def _current(source: Source) -> tuple[Edit, ...]:
     imports = [each for each in source.tree.body if isinstance(each, (ast.Import, ast.ImportFrom))]
     if not source.imports_torch:
         return ()
-    return (source.insert_after(imports[-1], [f"torch.cuda.set_device(int({RANK}))"]),)
+    return (source.insert_after(imports[-1], [f"torch.cuda.set_device({OWN_NUMBER})"]),)
 
 
 def _sets_device(source: Source) -> bool:
@@ -138,12 +139,14 @@ def _first_gpus(tree: ast.AST) -> list[tuple[ast.Constant, str]]:
         numbers = [each for word in call.keywords if word.arg in _NUMBERS for each in _elements(word.value)]
         if function_name(call) in _TAKE_NUMBER:
             numbers += call.args
+        index = keyword(call, "index") if function_name(call) == "device" else None
+        numbers += [index] if index is not None else []
         found += [
-            (each, _NUMBER)
+            (each, OWN_NUMBER)
             for each in numbers
             if isinstance(each, ast.Constant) and type(each.value) is int and each.value == 0
         ]
-        if function_name(call) == "device" and len(call.args) == 2:
+        if function_name(call) == "device" and (len(call.args) == 2 or index is not None):
             continue  # torch.device("cuda", 0)
         texts = [
             each for each in (*call.args, *(word.value for word in call.keywords)) if isinstance(each, ast.Constant)
@@ -153,4 +156,7 @@ def _first_gpus(tree: ast.AST) -> list[tuple[ast.Constant, str]]:
 
 
 def _elements(node: ast.expr) -> list[ast.expr]:
-    return node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
+    """What a keyword is given; of a list the only one: several GPUs are meant for one process."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return node.elts if len(node.elts) == 1 else []
+    return [node]

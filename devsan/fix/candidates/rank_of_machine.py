@@ -13,7 +13,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure
-from devsan.fix.loading import OWN_GPU, RANK, importing
+from devsan.fix.loading import OWN_GPU, OWN_NUMBER, importing
 from devsan.fix.source import source_of
 
 _DOUBT = 5
@@ -32,7 +32,7 @@ def propose(failure: Failure) -> Iterator[Change]:
         ranks = {target.id for node in ast.walk(source.tree) if isinstance(node, ast.Assign) and _is_rank(node.value)
                  for target in node.targets if isinstance(target, ast.Name)}  # fmt: skip
         edits = [
-            source.replace(node, OWN_GPU if isinstance(node, ast.JoinedStr) else f"int({RANK})")
+            source.replace(node, OWN_GPU if isinstance(node, ast.JoinedStr) else OWN_NUMBER)
             for node in _devices(source.tree)
             if any(_is_rank(each) or (isinstance(each, ast.Name) and each.id in ranks) for each in ast.walk(node))
         ]

@@ -138,10 +138,13 @@ def _elements(source: Source, loop: ast.For) -> Iterator[Change]:
 
 
 def _made_anew(statement: ast.Assign) -> ast.expr | None:
-    """The variable that a statement makes from itself: ``t`` of ``t = {k: v.to(device) for k, v in t.items()}``."""
-    variable = statement.targets[0]
-    names = {each.id for each in ast.walk(statement.value) if isinstance(each, ast.Name)}
-    return variable if isinstance(variable, ast.Name) and variable.id in names else None
+    """The variable that a statement gives what it moves of it: ``t = {k: v.to(device) for k, v in t.items()}``."""
+    variable, made = statement.targets[0], statement.value
+    if not isinstance(made, (ast.DictComp, ast.ListComp)):
+        return None
+    names = {each.id for part in made.generators for each in ast.walk(part.iter) if isinstance(each, ast.Name)}
+    moves = any(moved(each) is not None for each in ast.walk(made))
+    return variable if isinstance(variable, ast.Name) and variable.id in names and moves else None
 
 
 def _following(frame: Mapping[str, Any], operand: Mapping[str, Any], partner: Mapping[str, Any]) -> Iterator[Change]:

@@ -10,7 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import function_name, moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, placing_frames
-from devsan.fix.scope import devices, names_stored
+from devsan.fix.scope import devices
 from devsan.fix.source import Source, source_of
 
 _DOUBT = 5
@@ -18,6 +18,9 @@ _LOADED = 6
 _EARLIER = 9
 _PREPARES = frozenset({"prepare", "prepare_model", "setup", "setup_module"})
 """Methods of accelerate and Fabric that move the modules which they are given."""
+
+_OWN_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda,
+               ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # fmt: skip
 
 _READ = frozenset({"parameters", "named_parameters", "state_dict", "buffers", "named_buffers"})
 
@@ -84,7 +87,14 @@ def _binds(statement: ast.stmt, name: str) -> bool:
         return statement.name == name
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return name in {(each.asname or each.name).partition(".")[0] for each in statement.names}
-    return name in names_stored(statement)
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name:
+            return True
+        if not isinstance(node, _OWN_SCOPES):
+            waiting += ast.iter_child_nodes(node)
+    return False
 
 
 def _read_in(statement: ast.stmt) -> set[str]:

@@ -10,7 +10,7 @@ from devsan.diagnostics.messages import message
 from devsan.fix.calls import moved
 from devsan.fix.change import Change
 from devsan.fix.failure import Failure, is_own
-from devsan.fix.loading import RANK, importing
+from devsan.fix.loading import OWN_NUMBER, importing
 from devsan.fix.placed_model import PlacedModel, placed_models
 from devsan.fix.source import Source, source_of
 
@@ -81,7 +81,7 @@ def _without_map(model: PlacedModel, doubt: int) -> Iterator[Change]:
             text = message("load the model without a device map: another owner places it")
             yield Change(text, "configuration", (without,), doubt=doubt)
         # The current device is that of the rank only once the program says so.
-        own = loading.with_map(f'{{"": int({RANK})}}')
+        own = loading.with_map(f'{{"": {OWN_NUMBER}}}')
         if own is not None:
             text = message("load the whole model onto the GPU of its rank")
             yield Change(text, "configuration", (*importing(loading.source, "os"), own), doubt=doubt + 1)

@@ -70,15 +70,19 @@ def _guests(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
     for host in failure.operands:
         others = [each for each in failure.operands if each is not host]
         homes = {each["device"] for each in others}
-        if len(others) < 2 or len(homes) > 1 or host["device"] in homes or is_weight(host):
+        to_gpu = host["device"].startswith("cuda") and host["device"] not in homes
+        if len(others) < 2 or len(homes) > 1 or not to_gpu or any(map(is_weight, failure.operands)):
             continue
         moves = [next(_operand(failure, frame, each, host), None) for each in others]
         found = [each for each in moves if each is not None]
-        if len(found) == len(others) and sum(map(size_of, others)) * _FAR_SMALLER <= size_of(host):
+        named = all(each["name"] for each in failure.operands)
+        if named and len(found) == len(others) and sum(map(size_of, others)) * _FAR_SMALLER <= size_of(host):
             names = ", ".join(f"`{each['name']}`" for each in others)
             text = message("move {names} to the device of `{other}` where they are used", names=names,
                            other=host["name"])  # fmt: skip
-            yield Change(text, "use_site", joined(found), doubt=_GUESTS)
+            yield Change(
+                text, "use_site", joined(found), doubt=_GUESTS + max(0, *(each.doubt - _DOUBT - 3 for each in found))
+            )
 
 
 def _selects_on_host(source: Source, node: ast.AST) -> bool:

@@ -104,7 +104,13 @@ def _given_for(
     if root == star:
         if not steps or not isinstance(steps[0].key, int):
             return None, steps
-        place, rest = len(positional) - bound + steps[0].key, steps[1:]
+        held = callee.scope.locals.get(star or "", MISSING)
+        number = steps[0].key
+        if number < 0 and isinstance(held, tuple):
+            number += len(held)
+        if number < 0:
+            return None, steps
+        place, rest = len(positional) - bound + number, steps[1:]
         return (_at(by_place, place) if place >= 0 else _holder(_first_of_star(callee), caller)), rest
     if root == twice:
         return (by_name.get(str(steps[0].key)), steps[1:]) if steps else (None, steps)
@@ -146,7 +152,7 @@ def _filled_before(callee: Frame, caller: Frame, slots: list[Expression]) -> int
     if not names:  # a decorator of methods: wrapper(*args, **kwargs)
         owner = _first_of_star(callee)
         given_first = bool(slots) and slots[0].value(caller) is owner
-        return int(owner is not MISSING and not given_first and _object_of(caller.node.func, caller) is owner)
+        return int(owner is not MISSING and not given_first and _is_called_on(owner, caller))
     if type(function) is functools.partial:  # accelerate's hooks are partial(new_forward, module)
         return len(function.args)
     owner = callee.scope.locals.get(names[0], MISSING)
@@ -166,12 +172,13 @@ def _first_of_star(callee: Frame) -> object:
     return given[0] if isinstance(given, tuple) and given else MISSING
 
 
-def _object_of(function: ast.expr, caller: Frame) -> object:
-    """Returns the object whose method ``function`` is, or MISSING."""
+def _is_called_on(owner: object, caller: Frame) -> bool:
+    """Whether ``caller`` calls a method of ``owner``, or ``owner`` itself, whose ``__call__`` is one."""
+    function = caller.node.func if isinstance(caller.node, ast.Call) else None
     held = caller.scope.value(function)
-    if type(held) is types.MethodType:
-        return held.__self__
-    return caller.scope.value(function.value) if isinstance(function, ast.Attribute) else MISSING
+    if held is owner or (type(held) is types.MethodType and held.__self__ is owner):
+        return True
+    return isinstance(function, ast.Attribute) and caller.scope.value(function.value) is owner
 
 
 def _holder(owner: object, caller: Frame) -> Expression | None:

@@ -102,17 +102,21 @@ def move_in(statement: ast.stmt) -> ast.Call | None:
     node = getattr(statement, "value", None)
     if isinstance(node, (ast.DictComp, ast.ListComp)):
         node = node.value if isinstance(node, ast.DictComp) else node.elt
+    if isinstance(node, ast.IfExp):  # v.to(device) if torch.is_tensor(v) else v
+        node = node.body
     return node if is_move(node) else None
 
 
 def _moves_parts(node: ast.Assign, spot: Spot, listed: str) -> bool:
     """Whether a loop over ``listed`` gives its variable what a comprehension moves:
     ``for t in targets: t = {k: v.to(device) for k, v in t.items()}``."""
-    variable, made = node.targets[0], node.value
-    if not isinstance(made, (ast.DictComp, ast.ListComp)) or move_in(node) is None:
+    variable, made, call = node.targets[0], node.value, move_in(node)
+    if not isinstance(made, (ast.DictComp, ast.ListComp)) or call is None or len(made.generators) != 1:
         return False
-    names = {each.id for part in made.generators for each in ast.walk(part.iter) if isinstance(each, ast.Name)}
-    return getattr(variable, "id", "") in names and _is_element(variable, spot, listed)
+    (part,) = made.generators
+    whole = ast.unparse(part.iter).removesuffix(".items()").removesuffix(".values()") == getattr(variable, "id", "")
+    moved = ast.unparse(receiver_of_move(call)) in {ast.unparse(each) for each in ast.walk(part.target)}
+    return whole and moved and not part.ifs and _is_element(variable, spot, listed)
 
 
 def _rebinds_for_nothing(node: ast.AST, spot: Spot) -> TypeGuard[ast.Assign]:

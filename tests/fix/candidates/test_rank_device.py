@@ -109,13 +109,15 @@ def test_a_number_is_a_device_where_a_device_is_asked_for(tmp_path: Path):
         "y = torch.zeros(2, device=0)",
         'z = torch.device("cuda", rank)',
         "w = f(0).sum(0)",
+        'v = torch.device("cuda", index=0)',
+        "both = DataParallel(model, device_ids=[0, 1])",
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
     source = source_of(str(path))
     assert source is not None
     found = _first_gpus(source.tree)
     assert {own for _, own in found} == {'int(os.environ.get("LOCAL_RANK", 0))'}
-    assert sorted(node.lineno for node, _ in found) == [1, 2, 2, 2, 3, 4]
+    assert sorted(node.lineno for node, _ in found) == [1, 2, 2, 2, 3, 4, 7]
 
 
 OPTION = """\

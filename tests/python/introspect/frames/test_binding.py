@@ -76,11 +76,57 @@ def test_a_decorated_method_is_given_what_stands_behind_its_object(
     program = DECORATED.format(decorator=decorator, call=call)
     file = tmp_path / "train.py"
     file.write_text(program, encoding="utf-8")
-    for operand in explained(program, file, 2).facts.failure.operands:
+    operands = explained(program, file, 2).facts.failure.operands
+    assert {operand.name for operand in operands} >= {"self.sums", "features"}
+    for operand in operands:
         if operand.name != "self.sums":
             made = next(line for line in program.splitlines() if line.lstrip().startswith(f"{operand.name} ="))
-            assert operand.provenance[0].stack[0].source in made
-            assert [str(each.from_device) for each in operand.provenance if each.kind == core.EventKind.MOVED] in (
-                ["cuda:0"],
-                ["cpu"],
-            )
+            placed, moved_from = operand.provenance[0].stack[0].source, {"features": "cuda:0", "labels": "cpu"}
+            assert placed and placed in made
+            moves = [each for each in operand.provenance if each.kind == core.EventKind.MOVED]
+            assert [str(each.from_device) for each in moves] == [moved_from[operand.name]]
+
+
+def test_the_last_of_several_arguments_is_not_the_first(explained: Callable[..., Any], tmp_path: Path):
+    program = """
+import torch
+
+def joined(*parts):
+    return parts[0] + parts[-1]
+
+def main():
+    ours = torch.ones(2, device="cuda:0")
+    theirs = torch.ones(2, device="cuda:1")
+    return joined(ours, theirs)
+
+main()
+"""
+    file = tmp_path / "train.py"
+    file.write_text(program, encoding="utf-8")
+    operands = explained(program, file, 2).facts.failure.operands
+    places = {str(operand.device): operand.provenance[0].stack[0].source for operand in operands}
+    assert places["cuda:0"].startswith("ours =") and places["cuda:1"].startswith("theirs =")
+
+
+def test_a_decorated_call_of_an_object_is_given_what_stands_behind_it(explained: Callable[..., Any], tmp_path: Path):
+    program = """
+import torch
+
+class Pipe:
+    @torch.no_grad()
+    def __call__(self, latents, prompt):
+        return latents + prompt
+
+def main():
+    pipe = Pipe()
+    latents = torch.ones(2, device="cuda:0").to("cuda:1")
+    prompt = torch.ones(2).to("cuda:0")
+    return pipe(latents, prompt)
+
+main()
+"""
+    file = tmp_path / "train.py"
+    file.write_text(program, encoding="utf-8")
+    operands = explained(program, file, 2).facts.failure.operands
+    places = {operand.name: operand.provenance[0].stack[0].span.line for operand in operands}
+    assert places == {"latents": 11, "prompt": 12}
