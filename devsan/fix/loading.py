@@ -12,10 +12,11 @@ from devsan.fix.source import Source
 _MAP_POSITIONS = {"dispatch_model": 1, "load_checkpoint_and_dispatch": 2}
 _WIDEST = 100  # characters of a map on one line
 RANK = 'os.environ.get("LOCAL_RANK", 0)'
-OWN_GPU = f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'")
 """The number of a rank on its machine, as Python; the launchers all set it. See ``importing``."""
 
+OWN_GPU = f'f"cuda:{{{RANK}}}"'.replace('"LOCAL_RANK"', "'LOCAL_RANK'")
 OWN_NUMBER = f"int({RANK})"
+"""The GPU of a rank, as the text of a device and as a number."""
 
 _OTHER_SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp)
 

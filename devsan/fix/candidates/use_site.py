@@ -73,10 +73,13 @@ def _guests(failure: Failure, frame: Mapping[str, Any]) -> Iterator[Change]:
         to_gpu = host["device"].startswith("cuda") and host["device"] not in homes
         if len(others) < 2 or len(homes) > 1 or not to_gpu or any(map(is_weight, failure.operands)):
             continue
+        if sum(map(size_of, others)) * _FAR_SMALLER > size_of(host) or not all(
+            each["name"] for each in failure.operands
+        ):
+            continue
         moves = [next(_operand(failure, frame, each, host), None) for each in others]
         found = [each for each in moves if each is not None]
-        named = all(each["name"] for each in failure.operands)
-        if named and len(found) == len(others) and sum(map(size_of, others)) * _FAR_SMALLER <= size_of(host):
+        if len(found) == len(others):
             names = ", ".join(f"`{each['name']}`" for each in others)
             text = message("move {names} to the device of `{other}` where they are used", names=names,
                            other=host["name"])  # fmt: skip
