@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from devsan.render.changed_rows import ChangedRow, rows_of_replaced
-from devsan.render.terminal.text import Line, display_width, paragraph
-from devsan.render.terminal.truncate import beginning, shortened
+from devsan.render.terminal.text import Line, broken_code, paragraph
+from devsan.render.terminal.truncate import shortened
 from devsan.render.unified_diff import replaced
 
-_LEAST = 32  # columns in front of what differs that have room for the beginning of the line as well
 _STYLES = {"-": "removed", "+": "added", " ": ""}
 
 
@@ -33,43 +33,31 @@ def diff_lines(diff: str, room: int) -> Iterator[Line]:
 
 
 def changed_lines(rows: Sequence[ChangedRow], gutter: int, room: int) -> Iterator[Line]:
-    """Yields the rows of a change.
+    """Yields the rows of a change: all of their text, so that it can be typed in.
 
     Args:
         rows: what goes, comes and stays beside it.
         gutter: columns of the numbers.
-        room: columns of a line, the gutter included; a longer one is cut beside what differs.
+        room: columns of a line, the gutter included; a longer one goes on below, a line beside the change is cut.
     """
     for row in rows:
-        style = _STYLES[row.sign]
-        yield [(f"{row.line:>{gutter}} ", "frame"), (f"{row.sign} ", style), *_text(row, style, room - gutter - 3)]
+        style, width = _STYLES[row.sign], room - gutter - 3
+        if row.sign == " ":
+            yield [(f"{row.line:>{gutter}} ", "frame"), ("  ", ""), (shortened(row.head, width), "")]
+            continue
+        for number, pieces in enumerate(_broken(row, style, width)):
+            front = f"{'' if number else row.line:>{gutter}} "
+            yield [(front, "frame"), (f"{row.sign} ", style), *pieces]
 
 
-def _text(row: ChangedRow, style: str, room: int) -> Line:
-    """The text with what differs marked: both lines of a pair are cut alike, so that they can be compared."""
-    if not row.changed and not row.instead:
-        return [(shortened(row.head, room), style)]
-    changed, instead = _whole(row.changed, room), _whole(row.instead, room)
-    left = room - max(display_width(changed), display_width(instead))
-    head, tail = row.head, row.tail
-    if display_width(head + tail) > left:
-        head = _end(head, max(left - display_width(tail), left * 2 // 3))
-        tail = beginning(tail, left - display_width(head))
-    return [(head, ""), (changed, f"{style} part" if head or tail else style), (tail, "")]
-
-
-def _whole(text: str, room: int) -> str:
-    """``text`` with the blanks at its ends, which part it from what stands beside it; shortened where it is wider."""
-    return text if display_width(text) <= room else shortened(text, room)
-
-
-def _end(text: str, room: int) -> str:
-    """``text`` in ``room`` columns, with its end: without its middle, or its beginning where both have no room."""
-    if display_width(text) <= room:
-        return text
-    if room > _LEAST:
-        blank = text[len(text.rstrip()) :]
-        return shortened(text, room - len(blank)) + blank
-    while text and display_width(f"...{text}") > room:
-        text = text[1:]
-    return f"...{text}" if text else ""
+def _broken(row: ChangedRow, style: str, width: int) -> Iterator[Line]:
+    """The text of a row in lines, with what differs marked."""
+    whole = row.head + row.changed + row.tail
+    plain = "" if row.changed or row.instead else style
+    part = f"{style} part" if row.head or row.tail else style
+    marked = range(len(row.head), len(row.head) + len(row.changed))
+    for indent, piece in broken_code(whole, width):
+        ends = [piece.start, *(min(max(at, piece.start), piece.stop) for at in (marked.start, marked.stop)), piece.stop]
+        before, inside, behind = (whole[start:end] for start, end in pairwise(ends))
+        pieces = ((" " * indent + before, plain), (inside, part), (behind, plain))
+        yield [each for each in pieces if each[0]]

@@ -25,6 +25,7 @@ _BREAK = re.compile(
     f"(?<=[{_WIDE}])(?<![{_OPENING}])(?=[^{_CLOSING}])|(?<=[^{_OPENING}])(?=[{_WIDE}])(?=[^{_CLOSING}])"
 )
 _FOLDER = re.compile(r"(?<=/)(?=[^/])")
+_CODE_JOINTS = (re.compile(r"(?<=[\s,(\[{=])(?=[^\s)\]}=])"), re.compile(r"(?=\.[a-zA-Z_])"))
 _JOINT = re.compile(r"(?<=[/,.(=:_])(?=[^/,.(=:_-])|(?<=\w-)(?=\w)")
 
 
@@ -99,6 +100,28 @@ def broken(line: str, width: int, deeper: int = 2) -> list[str]:
     indent = len(line) - len(text)
     pieces = paragraph(" " * indent, "", text, width, indent + deeper)
     return ["".join(text for text, _ in each) for each in pieces]
+
+
+def broken_code(line: str, width: int) -> Iterator[tuple[int, slice]]:
+    """Yields the parts of a source line for lines of ``width`` columns: the columns in front of each, and where it is.
+
+    Nothing of the line is left out. It is broken behind a comma, a bracket or a blank, or else in front of a dot, and
+    what goes on is indented by four more.
+    """
+    indent = len(line) - len(line.lstrip())
+    start, before = 0, 0
+    while display_width(line[start:]) > width - before:
+        end = start + 1
+        while display_width(line[start : end + 1]) <= width - before:
+            end += 1
+        for joint in _CODE_JOINTS:
+            at = max((each.start() for each in joint.finditer(line, start + 1, end + 1)), default=start)
+            if at - start > (width - before) // 2:
+                end = at
+                break
+        yield before, slice(start, end)
+        start, before = end, min(indent + 4, width // 2)
+    yield before, slice(start, len(line))
 
 
 def _pieces(word: str, room: int) -> Iterator[str]:

@@ -82,14 +82,13 @@ def test_a_change_of_a_part_of_a_line_shows_the_line() -> None:
     assert lines[2:] == ["help: r (certain)", '    2 - "batch": 64,', '    2 + "batch": 128,']
 
 
-def test_what_differs_is_marked_and_stays_where_a_line_is_cut() -> None:
+def test_what_differs_is_marked_where_a_line_goes_on_below() -> None:
     before = "loss = " + "a_long_name, " * 9 + "labels.view(-1))" + "  # why" * 9
     edit = Edit(Place("f.py", 7), before, before.replace("labels.", "labels.to(logits.device)."))
     cause = Diagnostic(title="t", code="DV104", fixes=(Fix("r", "certain", (edit,)),))
-    gone, come = list(lines_of(cause, width=80, room=80))[-2:]
-    assert [piece for piece in come if piece[1] == "added part"] == [(".to(logits.device)", "added part")]
-    assert come[2][0] == gone[2][0] and come[2][0].endswith("labels")
-    assert all(len("".join(text for text, _ in line)) <= 80 for line in (gone, come))
+    below = [line for line in lines_of(cause, width=80, room=80) if line and line[1:] and line[1][0].startswith("+ ")]
+    assert "".join(text for line in below for text, style in line if style == "added part") == ".to(logits.device)"
+    assert len(below) == 4 and all(len("".join(text for text, _ in line)) <= 80 for line in below)
 
 
 def test_a_line_of_source_is_shown_once() -> None:

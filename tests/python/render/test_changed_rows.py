@@ -52,12 +52,26 @@ def test_rows_of_a_diff_lose_the_indentation_of_all_of_them() -> None:
     assert shown(rows_of_replaced(alone)) == ["7   copy()", "8 + record()"]
 
 
-def test_what_is_cut_keeps_the_blank_in_front_of_what_differs() -> None:
-    before = "        loss = criterion(logits, targets.view(-1).contiguous().long()) + 0.01 * h.pow(2).sum() * w"
-    rows = rows_of_edit(before.strip(), before.strip().replace("0.01 * h", "(0.01 * h).to(w.device)"), 9)
-    for line in changed_lines(rows, 5, 72):
-        text = "".join(piece for piece, _ in line)
-        assert ") + " in text and "..." in text
+def test_a_line_that_has_no_room_goes_on_below_with_all_of_its_text() -> None:
+    before = "loss = criterion(logits, targets.view(-1).contiguous().long()) + 0.01 * h.pow(2).sum() * w"
+    after = before.replace("0.01 * h", "(0.01 * h).to(w.device)")
+    old, old_rest, new, new_rest = changed_lines(rows_of_edit(before, after, 9), 5, 72)
+    shown = ["".join(piece for piece, _ in line) for line in (old, old_rest, new, new_rest)]
+    assert [line[:8] for line in shown] == ["    9 - ", "      - ", "    9 + ", "      + "]
+    assert all(len(line) <= 72 and line[8:12] == "    " for line in shown[1::2])
+    assert [a[8:] + b[12:] for a, b in (shown[:2], shown[2:])] == [before, after]
+    assert "".join(piece for line in (new, new_rest) for piece, style in line if style == "added part") in after
+
+
+def test_a_name_is_broken_only_where_it_has_no_room_of_its_own() -> None:
+    before, after = "x", "self.classification_head(hidden_states.to(self.classification_head.weight.device))"
+    _, *added = changed_lines(rows_of_edit(before, after, 9), 5, 60)
+    assert ["".join(piece for piece, _ in line)[8:] for line in added] == [
+        "self.classification_head(hidden_states.to(",
+        "    self.classification_head.weight.device))",
+    ]
+    _, *narrow = changed_lines(rows_of_edit(before, after, 9), 5, 24)
+    assert "".join("".join(piece for piece, _ in line)[8:].strip() for line in narrow) == after
 
 
 def test_a_diff_on_a_terminal_has_no_depth_of_its_own() -> None:
