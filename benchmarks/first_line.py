@@ -71,6 +71,37 @@ def step(frames, ids):
 step(80, torch.zeros(1, 4, dtype=torch.long, device="cuda:0"))
 """
 
+ATTENTION = """
+import torch
+
+attention = torch.nn.MultiheadAttention(4, 2).to("cuda:1")
+attention.out_proj.to("cuda:0")
+hidden = torch.zeros(3, 1, 4, device="cuda:1")
+attention(hidden, hidden, hidden)
+"""
+
+# A main function as scripts grow them: assignments, loops and moves, one after the other.
+PART = """
+    batch_{n} = {{"x": torch.ones(3, 4), "y": torch.ones(3)}}
+    for key in batch_{n}:
+        batch_{n}[key] = batch_{n}[key].to(device)
+    hidden_{n} = batch_{n}["x"] * {n}
+    total_{n} = hidden_{n}.sum() + batch_{n}["y"].sum()
+    if total_{n} > 10:
+        hidden_{n} = hidden_{n} / total_{n}
+"""
+LONG = """
+import torch
+
+def main(device):
+{parts}
+    weight = torch.ones(4, 5)
+    return hidden_{last} @ weight
+
+main("cuda:1")
+"""
+PARTS = 300
+
 CROWD = """
 import sys
 sys.path.insert(0, {folder!r})
@@ -114,6 +145,9 @@ def cases(folder: Path) -> Iterator[tuple[str, str, str]]:
     yield "a program of one file", SMALL, "2"
     yield "the same with --gpus real: the core is loaded for it", REAL, "real"
     yield "a hundred frames, through transformers", TRANSFORMERS, "2"
+    yield "inside torch, in a function of 700 lines", ATTENTION, "2"
+    parts = "".join(PART.format(n=number) for number in range(PARTS))
+    yield "a function of 2,100 lines", LONG.format(parts=parts, last=PARTS - 1), "2"
     yield f"a program of one file among {FILES:,} of which half are imported", crowd(folder) + SMALL, "2"
 
 

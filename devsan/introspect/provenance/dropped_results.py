@@ -82,7 +82,9 @@ def _given_to(call: ast.Call) -> Iterator[ast.expr]:
 def _dropped_in(spot: Spot, text: str, held: str | None, since: int) -> Iterator[Dropped]:
     """Yields the statements of a function that move ``text``, or the part ``held`` of it, and throw the result away."""
     for node in statements_of(spot.tree):
-        if not (isinstance(node, ast.Expr) or _rebinds_for_nothing(node, spot)) or not since <= node.lineno < spot.line:
+        if not isinstance(node, (ast.Expr, ast.Assign)) or not since <= node.lineno < spot.line:
+            continue
+        if isinstance(node, ast.Assign) and (move_in(node) is None or not _rebinds_for_nothing(node, spot)):
             continue
         if isinstance(node, ast.Assign) and _moves_parts(node, replace(spot, line=node.lineno), text):
             yield node, replace(spot, line=node.lineno)
@@ -119,15 +121,15 @@ def _moves_parts(node: ast.Assign, spot: Spot, listed: str) -> bool:
     return whole and moved and not part.ifs and _is_element(variable, spot, listed)
 
 
-def _rebinds_for_nothing(node: ast.AST, spot: Spot) -> TypeGuard[ast.Assign]:
+def _rebinds_for_nothing(node: ast.Assign, spot: Spot) -> bool:
     """Whether it gives the variable of a loop a new value that nothing reads: ``for x in batch: x = x.to(device)``."""
-    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    target = node.targets[0] if len(node.targets) == 1 else None
     if not isinstance(target, ast.Name):
         return False
-    before = replace(spot, line=node.lineno).last_given(target.id)  # type: ignore[attr-defined]
+    before = replace(spot, line=node.lineno).last_given(target.id)
     reads = [each.lineno for each in ast.walk(spot.tree)
              if isinstance(each, ast.Name) and each.id == target.id and isinstance(each.ctx, ast.Load)]  # fmt: skip
-    return before is not None and before[1] and all(line <= (node.end_lineno or 0) for line in reads)  # type: ignore[attr-defined]
+    return before is not None and before[1] and all(line <= (node.end_lineno or 0) for line in reads)
 
 
 def _is_element(node: ast.expr, spot: Spot, listed: str) -> bool:

@@ -15,8 +15,16 @@ _LONGEST = 20_000  # lines of a file that is parsed
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def bindings_in(tree: ast.AST) -> Iterator[tuple[int, str, ast.expr, bool]]:
-    """Yields line, name, value, and whether the name is an element of the value, for what a function binds."""
+_TREES = 64  # functions of which a search asks again and again
+
+
+@functools.lru_cache(maxsize=_TREES)
+def bindings_in(tree: ast.AST) -> tuple[tuple[int, str, ast.expr, bool], ...]:
+    """Returns line, name, value, and whether the name is an element of the value, for what a function binds."""
+    return tuple(_bindings_in(tree))
+
+
+def _bindings_in(tree: ast.AST) -> Iterator[tuple[int, str, ast.expr, bool]]:
     for node in statements_of(tree):
         if isinstance(node, ast.Assign):
             for target in node.targets:
@@ -71,15 +79,17 @@ def _elements(target: ast.expr, iterated: ast.expr, line: int) -> Iterator[tuple
         yield from ((line, each.id, iterated, True) for each in ast.walk(target) if isinstance(each, ast.Name))
 
 
-def statements_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yields what a function, or a file, does itself: not what functions and classes in it do."""
-    waiting = list(ast.iter_child_nodes(tree))
+@functools.lru_cache(maxsize=_TREES)
+def statements_of(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Returns what a function, or a file, does itself: not what functions and classes in it do."""
+    found, waiting = [], list(ast.iter_child_nodes(tree))
     while waiting:
         node = waiting.pop()
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
             continue
-        yield node
+        found.append(node)
         waiting.extend(ast.iter_child_nodes(node))
+    return tuple(found)
 
 
 @functools.lru_cache(maxsize=16)
