@@ -29,7 +29,7 @@ def fixes_of(kind: str, earlier: Access, later: Access, freed: Frames) -> tuple[
         freed: where the memory was given back, if ``kind`` is "freed".
     """
     named = stream_name(earlier)
-    block, entered = (None, named) if named else entered_block(earlier)
+    block, entered = (None, named) if named and not _is_backward(later) else entered_block(earlier)
     other = entered or "stream"
     if kind == "freed":
         return _kept(earlier, other, named, freed)
@@ -49,6 +49,13 @@ def fixes_of(kind: str, earlier: Access, later: Access, freed: Frames) -> tuple[
     return (Fix(text, "likely", edits, "use_site"),)
 
 
+def _is_backward(access: Access) -> bool:
+    """Whether it is of a backward pass: the program's hooks in it begin their copies behind the line that starts it."""
+    statement = _statement(frame_of(access[-1]))
+    calls = (each.func for each in ast.walk(statement or ast.Pass()) if isinstance(each, ast.Call))
+    return any(isinstance(each, ast.Attribute) and each.attr == "backward" for each in calls)
+
+
 def _kept(earlier: Access, other: str, named: str | None, freed: Frames) -> tuple[Fix, ...]:
     """The allocator has to know of the stream; or the stream that it knows has to wait."""
     waits = message(
@@ -57,7 +64,9 @@ def _kept(earlier: Access, other: str, named: str | None, freed: Frames) -> tupl
     there, end = frame_of(earlier[-1]), frame_of(freed)
     used, gone = _statement(there), _statement(end)
     names = _read(used) & _unbound(gone) if used is not None and gone is not None else set()
-    if there is None or end is None or used is None or there.file != end.file or len(names) != 1:
+    if there is None or end is None or there.file != end.file or len(names) != 1:
+        names = _copied(used, earlier)
+    if there is None or used is None or len(names) != 1:
         at_the_head = _where_a_loop_begins(gone, end, named)
         if at_the_head is not None:
             return at_the_head, Fix(waits, "possible")
@@ -67,6 +76,21 @@ def _kept(earlier: Access, other: str, named: str | None, freed: Frames) -> tupl
     text = message("tell the allocator of the stream behind this line: {line}", line=line)
     edits = () if isinstance(used, _LEAVES) or hasattr(used, "body") else _behind(line, there, used)
     return Fix(text, "likely", edits, "use_site"), Fix(waits, "possible")
+
+
+def _copied(used: ast.stmt | None, access: Access) -> set[str]:
+    """The tensor of ``access`` where its statement is a copy: ``t`` of ``host.copy_(t)``, which is read."""
+    for call in (each for each in ast.walk(used or ast.Pass()) if isinstance(each, ast.Call)):
+        match call:
+            case ast.Call(func=ast.Attribute(value=receiver, attr="copy_"), args=[source, *_]):
+                return _names(receiver if access[1] else source)
+            case ast.Call(func=ast.Attribute(value=source, attr="to" | "cpu" | "cuda")) if not access[1]:
+                return _names(source)
+    return set()
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {node.id} if isinstance(node, ast.Name) else set()
 
 
 def _where_a_loop_begins(gone: ast.stmt | None, end: core.Frame | None, stream: str | None) -> Fix | None:
@@ -87,8 +111,20 @@ def _before_the_end(gone: ast.stmt | None, end: core.Frame | None, stream: str |
     names = sorted(_unbound(gone)) if isinstance(gone, ast.Assign | ast.Delete) else []
     if not names or len(names) > _FEW or stream is None:
         return ()
+    if isinstance(gone, ast.Assign) and not set(names) <= _bound_before(gone, end):
+        return ()  # the first turn of a loop has no value yet
     lines = [_RECORD.format(tensor=name, stream=stream) for name in names]
     return _before("\n".join(lines), end)
+
+
+def _bound_before(statement: ast.stmt, here: core.Frame | None) -> set[str]:
+    """The names that are bound in front of ``statement``."""
+    tree = tree_at(str(here.file)) if here is not None else None
+    return {
+        each.id
+        for each in (ast.walk(tree) if tree is not None else ())
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) and each.lineno < statement.lineno
+    }
 
 
 def _before(line: str, here: core.Frame | None, statement: ast.stmt | None = None) -> tuple[Edit, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import inspect
 from collections.abc import Callable
 from types import ModuleType
@@ -181,3 +182,39 @@ def test_a_block_that_returns_has_no_line_behind_it(tmp_path):
     done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
     assert done.returncode == 0 and "warning[DV602]" in done.stderr
     assert "make the stream wait before this line" in done.stderr and "\n    9 + " not in done.stderr
+
+
+OFFLOADED = """\
+import torch
+
+s = torch.cuda.Stream()
+
+def pack(t):
+    s.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(s):
+        host = torch.empty(t.shape, pin_memory=True)
+        host.copy_(t, non_blocking=True)
+    return host
+
+def unpack(host):
+    with torch.cuda.stream(s):
+        t = host.to("cuda", non_blocking=True)
+    return t
+
+weight = torch.ones(64, device="cuda", requires_grad=True)
+for step in range(2):
+    x = torch.ones(64, device="cuda")
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        loss = (weight * x * 2).pow(2).sum()
+    loss.backward()
+"""
+
+
+def test_what_hooks_copy_is_ordered_where_they_copy_it(tmp_path):
+    """The names at the line that frees it, or that starts the backward pass, are not those of what the hooks copied."""
+    (tmp_path / "train.py").write_text(OFFLOADED)
+    done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
+    shown = [line for line in done.stderr.splitlines() if re.match(r" +\d+ \+ ", line)]
+    assert "   10 + t.record_stream(torch.cuda.current_stream())" in shown, done.stderr
+    assert "   15 + torch.cuda.current_stream().wait_stream(s)" in shown, done.stderr
+    assert not any("loss.record_stream" in line or "x.record_stream" in line for line in shown)
