@@ -116,6 +116,11 @@ class Lines:
         """Returns the only call of something called so, by its last word."""
         return self.call(lambda call: last_word(call.func) in names)
 
+    def calls(self, name: str) -> bool:
+        """Returns whether the program calls something called so anywhere, by its last word."""
+        trees = filter(None, map(tree_at, self.files))
+        return any(isinstance(node, ast.Call) and last_word(node.func) == name for tree in trees for node in ast.walk(tree))
+
     def meta_context(self) -> Place | None:
         """Returns the only ``torch.device("meta")``, or argument ``device="meta"``, of the program."""
         return self.call(

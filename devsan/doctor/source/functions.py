@@ -28,7 +28,8 @@ def follow(
     deepest = _DEEPEST if run.running else _DEEPEST_ALONE
     if len(run.frames) >= deepest or any(frame.node is definition for frame in run.frames):
         return UNKNOWN
-    remembered = memory.again(run, function, values, named)
+    given = list(values)  # as the cache sees it: without the object of a method
+    remembered = memory.again(run, function, given, named)
     if remembered is not None:
         return remembered
     outer = function.scope if isinstance(function.scope, Scope) else None
@@ -62,7 +63,7 @@ def follow(
     if isinstance(definition, ast.AsyncFunctionDef):
         return UNKNOWN
     made = join_all(frame.returned) if frame.returned else NONE
-    memory.remember(run, function, made)
+    memory.remember(run, function, given, named, made)
     return made
 
 

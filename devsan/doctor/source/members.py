@@ -76,7 +76,8 @@ def of_object(run: Interpreter, holder: Object, node: ast.Attribute) -> Value:
         value = state.attributes[name]
         if isinstance(value, Tensor) and is_registered(holder, name, value):
             return replace(value, how="weight")
-        return _marked(value, name, run.replica) if name not in state.buffers and _in_module(run) else value
+        kept = name not in state.buffers and _in_module(run) and not _is_given(run, holder, node.value)
+        return _marked(value, name, run.replica) if kept else value
     if state.facts is not None:
         found = state.facts.method(name)
         if found is not None:
@@ -145,6 +146,16 @@ def device_of(holder: Object, text: str) -> Where:
 
 def _in_module(run: Interpreter) -> bool:
     return run.owner is not None or any(frame.owner is not None and frame.owner.is_module for frame in run.frames)
+
+
+def _is_given(run: Interpreter, holder: Object, node: ast.expr) -> bool:
+    """Whether an object is an argument of a module's method: a batch, which is none of what the module keeps."""
+    frame = run.frames[-1] if run.frames else None
+    if holder.state.is_module or frame is None or frame.owner is None or not frame.owner.is_module:
+        return False
+    arguments = getattr(frame.node, "args", None)
+    names = {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)} if arguments is not None else set()
+    return isinstance(node, ast.Name) and node.id in names
 
 
 def _marked(value: Value, name: str, replica: bool = False) -> Value:

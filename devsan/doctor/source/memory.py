@@ -70,19 +70,22 @@ def names_a_device(run: Interpreter, node: ast.expr, key: Value) -> bool:
 
 def again(run: Interpreter, function: Function, values: list[Value], named: dict[str, Value]) -> Value | None:
     """Returns what a function gave before that is told to remember it, by arguments that say no device."""
+    return run.remembered.get(function.node) if _is_remembered(function, values, named) else None
+
+
+def remember(
+    run: Interpreter, function: Function, values: list[Value], named: dict[str, Value], value: Value
+) -> None:  # fmt: skip
+    """Keeps what a function gave first, if it is told to, and its arguments say no device."""
+    if _is_remembered(function, values, named):
+        run.remembered.setdefault(function.node, _kept(value, getattr(function.node, "name", "")))
+
+
+def _is_remembered(function: Function, values: list[Value], named: dict[str, Value]) -> bool:
     node = function.node
     if isinstance(node, ast.Lambda) or not any(_is_cache(each) for each in node.decorator_list):
-        return None
-    if any(isinstance(each, Device | Tensor | Object) for each in (*values, *named.values())):
-        return None
-    return run.remembered.get(node)
-
-
-def remember(run: Interpreter, function: Function, value: Value) -> None:
-    """Keeps what a function gave first, if it is told to."""
-    node = function.node
-    if not isinstance(node, ast.Lambda) and any(_is_cache(each) for each in node.decorator_list):
-        run.remembered.setdefault(node, _kept(value, node.name))
+        return False
+    return not any(isinstance(each, Device | Tensor | Object) for each in (*values, *named.values()))
 
 
 def _is_cache(node: ast.expr) -> bool:

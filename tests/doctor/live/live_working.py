@@ -53,6 +53,16 @@ x = torch.ones(2, 3, 8, device="cuda:0")
 vmap(lambda w, b, each: functional_call(skeleton, (w, b), (each,)))(weights, buffers, x)
 found = devsan.doctor(skeleton)
 """),
+    "the skeleton of an ensemble, made on meta": ((), 1, NET + """
+from torch.func import functional_call, stack_module_state, vmap
+
+weights, buffers = stack_module_state([network().cuda() for _ in range(2)])
+with torch.device("meta"):
+    skeleton = network()
+x = torch.ones(2, 3, 8, device="cuda:0")
+vmap(lambda w, b, each: functional_call(skeleton, (w, b), (each,)))(weights, buffers, x)
+found = devsan.doctor(skeleton)
+"""),
     "plain, trained": ((), 1, NET + """
 model = network().cuda()
 optimizer = torch.optim.AdamW(model.parameters())

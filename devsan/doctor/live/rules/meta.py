@@ -30,8 +30,9 @@ def _is_brought_in(model: Model, held: Held) -> bool:
 
 
 def _is_skeleton(subject: Subject, model: Model, left: list[Held]) -> bool:
-    """Whether all its weights were dropped on purpose: each call of torch.func.functional_call is given others."""
-    return len(left) == len(model.tensors) and not model.hooks and subject.lines.dropped_data() is not None
+    """Whether it has no weights on purpose: each call of torch.func.functional_call is given others."""
+    whole = len(left) == len(model.tensors) and not model.hooks
+    return whole and (subject.lines.dropped_data() is not None or subject.lines.calls("functional_call"))
 
 
 def _finding(subject: Subject, model: Model, left: list[Held]) -> Diagnostic:
