@@ -119,7 +119,9 @@ class Lines:
     def calls(self, name: str) -> bool:
         """Returns whether the program calls something called so anywhere, by its last word."""
         trees = filter(None, map(tree_at, self.files))
-        return any(isinstance(node, ast.Call) and last_word(node.func) == name for tree in trees for node in ast.walk(tree))
+        return any(
+            isinstance(node, ast.Call) and last_word(node.func) == name for tree in trees for node in ast.walk(tree)
+        )
 
     def meta_context(self) -> Place | None:
         """Returns the only ``torch.device("meta")``, or argument ``device="meta"``, of the program."""

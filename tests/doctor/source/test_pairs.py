@@ -2,9 +2,9 @@
 
 They were written from situations of public threads, with their expectations, and only then checked: of the first 16
 pairs 13 were named at the first look and all twins were clean, of the next 10 all were named and 9 twins were clean.
-They hold what was learnt; the resumed optimizer and the lengths of a batch came later. The first 16 were run on emulated GPUs as well: each one
-that fails does, with its code or (the cache of rope_by_length) with DV101, but for late_visible, which goes wrong
-silently; the twins work.
+They hold what was learnt; the resumed optimizer and the lengths of a batch came later. The first 16 were run on
+emulated GPUs as well: each one that fails does, with its code or (the cache of rope_by_length) with DV101, but for
+late_visible, which goes wrong silently; the twins work.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import inspect
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any

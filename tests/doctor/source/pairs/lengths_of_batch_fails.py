@@ -17,7 +17,7 @@ class Batch:
         return Batch(self.tokens.to(device), self.lengths)
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=8)
 def positions(n, device=None):
     return torch.arange(n, device=device)
 
