@@ -155,10 +155,14 @@ std::optional<Fix> move_before_call(const Context& context, const Operand& opera
 
 Fix move_at_use(const Context& context, const Operand& operand, const Operand& partner) {
   // What an operator changes in place cannot be replaced by a copy: the other side has to come.
-  const auto in_place = [&](const Operand& each) {
+  const auto is_changed = [&](const Operand& each) {
     return each.role == "self" && short_op(context.failure().op).ends_with('_');
   };
-  if (in_place(operand) && !in_place(partner)) return move_at_use(context, partner, operand);
+  for (const Operand& each : context.operands()) {
+    if (is_changed(each) && each.device == operand.device && &each != &partner && !is_changed(partner)) {
+      return move_at_use(context, partner, each);
+    }
+  }
   if (auto before = move_before_call(context, operand, partner)) return *before;
   Fix fix{FixKind::kUseSite, "", std::nullopt, Confidence::kLikely};
   std::vector<const Operand*> moved{&operand};

@@ -43,6 +43,18 @@ Message keeper_of(const Context& context, const Operand& operand) {
   return {"{path} ({type})", {{"path", quoted(module->path)}, {"type", std::string(last_part(module->type))}}};
 }
 
+/// Whether a module, by its path or its class, is one whose weights the model moves.
+bool is_in_model(const Context& context, const std::string& holder) {
+  if (context.model() == nullptr) return false;
+  const auto& all = context.model()->modules;
+  return std::any_of(all.begin(), all.end(), [&](const model::Module& module) {
+    const bool is_it = module.path == holder || last_part(module.type) == holder;
+    return is_it && std::any_of(all.begin(), all.end(), [&](const model::Module& each) {
+             return model::is_under(each.path, module.path) && !each.tensors.empty();
+           });
+  });
+}
+
 /// A module keeps it without having registered it. Where the failing line calls it something else, its path tells what.
 void weigh_attribute(const Operand& operand, const Message& name, const Message& holder, Hypothesis& found) {
   const std::string_view last = last_part(operand.kept_as);
@@ -113,6 +125,10 @@ void tell_what_keeps_it(const Context& context, const Kept& kept, Hypothesis& fo
                      {{"device", kept.partner.device.str()}, {"other", name_of(kept.partner)}, {"name", kept.name}}});
     } else {
       found.propose(register_where_made(context, attribute, kept.placed));
+      if (kept.left == nullptr && !is_in_model(context, operand.holder)) {
+        found.add_evidence(0, {"No move of {holder} itself was recorded; a buffer moves only with its module.",
+                               {{"holder", kept.holder}}});
+      }
     }
     weigh_override(operand, found);
     return;

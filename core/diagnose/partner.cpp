@@ -72,7 +72,11 @@ void tell_why_it_is_there(const Context& context, const Sides& sides, Hypothesis
          facts});
   } else if (moved_there_before(*sides.partner, *sides.culprit) == nullptr && sides.onward() == nullptr &&
              source_of(*other) != source_of(placed)) {
-    found.add_evidence(10, {"{name} on {device} was placed by other means.", facts});
+    const std::string value = device_text_of(*other);
+    facts.push_back({"value", quoted(value)});
+    found.add_evidence(10, {value.empty() ? "{name} on {device} was placed by other means."
+                                          : "{name} was put on {device} by {value}{at}.",
+                            facts});
   }
 }
 

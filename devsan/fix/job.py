@@ -39,10 +39,10 @@ class Job:
         Args:
             policy: of the emulation.
             output: the run file.
-            compared: whether the ranks of a command are compared with each other, as the report on their job does. It
-                takes seconds; in an experiment the report itself goes nowhere.
+            compared: whether its ranks, if it has any, are compared with each other, as the report on their job does.
+                It takes seconds; in an experiment the report itself goes nowhere.
         """
-        shown = "terminal" if compared and self.is_command else "off"
+        shown = "terminal" if compared else "off"
         own: Sequence[str] = [
             "--quiet",
             *(f"--{option}={value}" for option, value in (("policy", policy), ("format", shown), ("output", output))),

@@ -132,6 +132,12 @@ int doubts_of(const Context& context, const Sides& sides, bool told) {
   return doubt;
 }
 
+/// Whether the failing call made it on the device of a tensor: `torch.randint(n, (k,), device=x.device)`.
+bool is_made_for_call(const Context& context, const Event& made) {
+  return made.kind == model::EventKind::kMade && source_of(made) == DeviceSource::kPeer &&
+         context.in_failing_call(made);
+}
+
 /// Proposes where either of the two could be put, made or brought.
 void propose_for(const Context& context, const Sides& sides, Hypothesis& found) {
   const Operand* culprit = sides.culprit;
@@ -181,8 +187,11 @@ void propose_for(const Context& context, const Sides& sides, Hypothesis& found) 
   // Not what a module, or the program before its call, made of something else.
   const bool given = is_result(*culprit) && move_before_call(context, *culprit, *partner).has_value();
   const bool itself = culprit->output_of.empty() && !shared && !given;
-  if (sides.onward() == nullptr && itself && placed.kind == model::EventKind::kMade &&
-      source_of(placed) != DeviceSource::kPeer) {
+  if (const Event* other = sides.other();
+      other != nullptr && is_made_for_call(context, *other) && culprit->kind == model::OperandKind::kAttribute) {
+    found.propose(create_with(context, *partner, *other, *culprit));  // the object keeps the other one
+  } else if (sides.onward() == nullptr && itself && placed.kind == model::EventKind::kMade &&
+             source_of(placed) != DeviceSource::kPeer) {
     found.propose(create_with(context, *culprit, placed, *partner));
   }
   // The smaller one comes; a weight never does.
@@ -233,7 +242,10 @@ std::optional<Hypothesis> single_device_assumption(const Context& context) {
              model != nullptr && is_weight(*sides.partner) && !is_weight(*sides.culprit) &&
              !sides.partner->replaced_at.is_known() && source_of(placed) == DeviceSource::kLiteral &&
              model->devices().size() == 1) {
-    found.add_evidence(25, {"The whole model is on {device}.", {{"device", sides.partner->device.str()}}});
+    found.add_evidence(25, model->expression.empty()
+                               ? Message("The whole model is on {device}.", {{"device", sides.partner->device.str()}})
+                               : Message("All of {model} is on {device}.", {{"model", quoted(model->expression)},
+                                                                            {"device", sides.partner->device.str()}}));
   }
   if (!told) tell_why_it_is_there(context, sides, found);
   found.score -= doubts_of(context, sides, told);
