@@ -71,6 +71,24 @@ bool is_added_to_moved(const Gap& gap, Hypothesis& found) {
   return true;
 }
 
+namespace {
+
+/// The largest part around `path` of which nothing is on a GPU: the teacher of a weight of its embedding.
+std::string left_with(const model::Model& model, const std::string& path) {
+  for (std::size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1)) {
+    const std::string part = path.substr(0, end);
+    const auto is_moved = [&](const model::Module& module) {
+      return model::is_under(module.path, part) &&
+             std::ranges::any_of(module.tensors,
+                                 [](const model::ModuleTensor& each) { return each.device.is_accelerator(); });
+    };
+    if (std::ranges::none_of(model.modules, is_moved)) return part;
+  }
+  return path;
+}
+
+}  // namespace
+
 bool is_not_among_moved(const Gap& gap, Hypothesis& found) {
   if (!gap.never_moved || !gap.operand.device.is_host() || is_beside_map(gap)) return false;
   const auto& all = gap.model().placements;
@@ -81,6 +99,23 @@ bool is_not_among_moved(const Gap& gap, Hypothesis& found) {
     return false;
   }
   const std::string part = gap.module.empty() ? gap.context.path_of(gap.operand) : gap.module;  // the root's own
+  const bool is_librarys = mover->owner.is_known() && !mover->owner.is(model::owners::kProgram);
+  const std::string whole = left_with(gap.model(), part);
+  const bool alone =
+      std::ranges::all_of(all, [&](const Event& event) { return !of_part(event) || event.subject == mover->subject; });
+  if (is_librarys && alone &&
+      !model::is_under(mover->subject, whole)) {  // a Trainer, beside whose model is another one
+    const std::vector<model::Argument> facts = {{"owner", text_of(mover->owner)},
+                                                {"moved", quoted(mover->subject)},
+                                                {"at", at_text(*mover)},
+                                                {"module", quoted(whole)},
+                                                {"device", gap.partner.device.str()}};
+    found.add_evidence(75,
+                       {"{owner} moved {moved}{at}; {module} is another module, which it knows nothing of.", facts});
+    found.propose(FixKind::kCreationSite,
+                  {"move {module} to {device} as well, where it is created or where the object takes it", facts});
+    return true;
+  }
   found.add_evidence(
       75, {mover->owner.is_known() ? "Other modules were moved one by one by {owner}{at}; {module} is not among them."
                                    : "Other modules were moved one by one{at}; {module} is not among them.",

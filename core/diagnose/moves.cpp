@@ -129,7 +129,7 @@ const model::Event* left_by_move(const Context& context, const Operand& operand,
   if (context.model() == nullptr) return nullptr;
   const auto& all = context.model()->placements;
   const auto found = std::find_if(all.begin(), all.end(), [&](const model::Event& move) {
-    return (move.subject.empty() || move.subject == operand.holder) && left_it(move);
+    return model::is_under(operand.holder, move.subject) && left_it(move);
   });
   return found == all.end() ? nullptr : &*found;
 }

@@ -191,6 +191,10 @@ const Operand* is_torn_by_map(const Context& context) {
 
 bool is_captured(const Operand& operand) { return operand.holder.find("<locals>") != std::string::npos; }
 
+bool is_kept_by_function(const Operand& operand) {
+  return operand.kind == OperandKind::kGlobal && !operand.holder.empty() && !is_captured(operand);
+}
+
 bool is_cache_entry(const Operand& operand) {
   const std::string& path = operand.kept_as;
   return path.ends_with("]") && (path.ends_with("[...]") || path.find("cache") != std::string::npos);

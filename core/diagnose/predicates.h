@@ -59,6 +59,9 @@ const model::Operand* is_torn_by_map(const Context& context);
 /// Whether a hook or a closure was made with it: no module uses it, and it has no key.
 bool is_captured(const model::Operand& operand);
 
+/// Whether a function keeps it from call to call: a default argument, a captured variable, what a partial was given.
+bool is_kept_by_function(const model::Operand& operand);
+
 /// Whether a module keeps it in a dictionary whose key is no name, or which it calls a cache.
 bool is_cache_entry(const model::Operand& operand);
 

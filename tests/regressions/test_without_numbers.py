@@ -165,6 +165,7 @@ KNOWN: dict[str, tuple[set[str], str]] = {
     "unseen_lightning_lstm_state": ({"findings"}, JOURNAL),
     "unseen_loaded_centers_on_host": (set(ASPECTS), IN_MEMORY),
     "unseen_long_lists_of_state": (set(ASPECTS), IN_MEMORY),
+    "unseen_moments_by_hand": (set(ASPECTS), NOT_WRITTEN),
     "unseen_merge_lora": (set(ASPECTS), NOT_WRITTEN),
     "unseen_momentum_by_hand": (set(ASPECTS), IN_MEMORY),
     "unseen_normalizer_resumed": (set(ASPECTS), NOT_WRITTEN),

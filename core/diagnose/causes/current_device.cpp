@@ -223,8 +223,9 @@ std::optional<Hypothesis> current_device(const Context& context) {
     // What a module kept without registering it would have moved with it, whichever GPU was current when it was made.
     const bool unregistered = left_by_move(context, operand, *partner) != nullptr ||
                               (operand.kind == model::OperandKind::kAttribute && Context::at_construction(*placed));
-    // What an earlier call has left was on the right GPU then: the fault is that it is used again.
-    const bool kept = context.in_earlier_call(*placed);
+    // What an earlier call has left, or what was made once for all calls, was on the right GPU then: the fault is that
+    // it is used again.
+    const bool kept = context.in_earlier_call(*placed) || is_kept_by_function(operand);
     if (!of_rank && !in_thread) found.score -= kept ? 30 : unregistered ? 15 : 0;
     if (!best || found.score > best->score) best = std::move(found);
   }

@@ -204,6 +204,9 @@ void propose_moves(const Context& context, const Pair& pair, bool told, Hypothes
   } else {
     if (operand.copies.empty() && placed != nullptr && is_constant(*placed) && !came_with_data(operand, placed)) {
       found.propose(create_with(context, operand, *placed, partner));
+    } else if (placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load") &&
+               operand.copies.empty()) {
+      found.propose(load_to(operand, partner, *placed));
     } else if (snapshot == nullptr && operand.moved_part.empty() && context.failure().kind != SentenceKind::kGradient &&
                !move_before_call(context, operand, partner)) {
       found.propose(

@@ -10,6 +10,7 @@
 namespace devsan::diagnose {
 
 using model::FixKind;
+using model::Message;
 using model::Operand;
 using model::OperandKind;
 using model::Optimizer;
@@ -87,19 +88,24 @@ std::optional<Hypothesis> optimizer_state(const Context& context) {
   bool is_misplaced = false;  // by the line that made or sent it, whenever the model moves
   if (kept != operands.end()) {
     found.operands = {context.index_of(*kept)};
-    if (const Operand* partner = context.partner_of(*kept)) found.operands.push_back(context.index_of(*partner));
+    const Operand* const partner = context.partner_of(*kept);
+    if (partner != nullptr) found.operands.push_back(context.index_of(*partner));
     found.origin = placement_of(kept->provenance);
     found.add_evidence(70, {"{name} is state that is kept for a parameter.", {{"name", name_of(*kept)}}});
-    const Operand* partner = context.partner_of(*kept);
     const bool without = found.origin != nullptr && found.origin->kind == model::EventKind::kMade &&
                          source_of(*found.origin) == model::DeviceSource::kDefault && !found.origin->op.empty();
     if (without) found.add_evidence(10, {"It was made without a device{at}.", {{"at", at_text(*found.origin)}}});
     // torch.optim.Optimizer.load_state_dict casts what it loads to the device of the parameter.
     if (found.origin != nullptr && found.origin->kind == model::EventKind::kLoaded && apart != all.end()) {
-      found.add_evidence(
-          15, {"It is from a checkpoint that is read{at}: load_state_dict puts state where the parameters are "
-               "at that time, which was on {device}.",
-               {{"at", at_text(*found.origin)}, {"device", place_text(kept->device)}}});
+      const std::vector<model::Argument> facts = {{"at", at_text(*found.origin)}, {"device", place_text(kept->device)}};
+      const bool by_hand = apart->written.is_known();
+      found.add_evidence(15, by_hand ? Message{"It is from a checkpoint that is read to {device}{at}, and was put into "
+                                               "the optimizer as it is: load_state_dict would have moved it.",
+                                               facts}
+                                     : Message{"It is from a checkpoint that is read{at}: load_state_dict puts state "
+                                               "where the parameters are at that time, which was on {device}.",
+                                               facts});
+      is_misplaced = by_hand;
     }
     const model::Event* moved = partner == nullptr ? nullptr : moved_after_copy(*kept, *partner);
     if (moved == nullptr && partner != nullptr) moved = moved_after_snapshot(*kept, *partner);

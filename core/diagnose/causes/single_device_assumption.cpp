@@ -118,6 +118,7 @@ int doubts_of(const Context& context, const Sides& sides, bool told) {
       left_by_move(context, *sides.partner, *sides.culprit) != nullptr) {
     doubt += 50;  // it is not registered
   }
+  if (is_kept_by_function(*sides.culprit) && is_as_constructed(*sides.culprit)) doubt += 35;  // made once for all calls
   if (is_remembered_result(*sides.culprit) || is_remembered_result(*sides.partner)) doubt += 50;
   if (is_replaced_by_result(*sides.culprit) || is_replaced_by_result(*sides.partner)) doubt += 50;
   // What a call kept for the next one, and "cuda" without a number, are decisions of their own.
@@ -134,8 +135,7 @@ int doubts_of(const Context& context, const Sides& sides, bool told) {
 
 /// Whether the failing call made it on the device of a tensor: `torch.randint(n, (k,), device=x.device)`.
 bool is_made_for_call(const Context& context, const Event& made) {
-  return made.kind == model::EventKind::kMade && source_of(made) == DeviceSource::kPeer &&
-         context.in_failing_call(made);
+  return made.kind == model::EventKind::kMade && source_of(made) == DeviceSource::kPeer && context.made_for_use(made);
 }
 
 /// Proposes where either of the two could be put, made or brought.

@@ -86,7 +86,7 @@ int doubts_of(const Context& context, const Kept& kept) {
   // Where the program said which GPU, or took it off one, it would be wrong as a buffer, too.
   const bool by_value = placed != nullptr && operand.device.is_accelerator() && operand.registered &&
                         !kept.is_replicated && kept.left == nullptr && placed->kind == model::EventKind::kMade &&
-                        !device_text_of(*placed).empty();
+                        !is_kept_by_function(operand) && !device_text_of(*placed).empty();
   if (by_value || (placed != nullptr && is_brought_to_host(*placed))) doubt += 30;
   if (is_sidecar(operand) || is_generation_state(operand)) doubt += 50;
   if (follows_default_device(context, operand)) doubt += 30;

@@ -1,9 +1,9 @@
 """The first step of each optimizer, looked at: faults that stop nothing show there, and nowhere else.
 
-A fault that stops the program gets its report when it does. Two kinds never stop it: an optimizer whose tensors are not
-the model's, and tied weights that have become two. Before its first step all that can be known of them is there: model
-and optimizer have their final form, and the gradients say which parameters the loss has reached. One look costs as much
-as a report does; every later step costs a look into a dictionary.
+A fault that stops the program gets its report when it does. Some never stop it: an optimizer whose tensors are not the
+model's, a parameter that a module has only a copy of, and tied weights that have become two. Before its first step all
+that can be known of them is there: model and optimizer have their final form, and the gradients say which parameters
+the loss has reached. One look costs as much as a report does; every later step costs a look into a dictionary.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def _look(optimizer: Any) -> None:
     from devsan.diagnosis.gc_pause import Paused
     from devsan.doctor.live.check import check
     from devsan.doctor.live.lines import Lines
+    from devsan.doctor.live.rules.copied_parameter import check as copied_parameter
     from devsan.doctor.live.rules.stale_parameters import check as stale_parameters
     from devsan.doctor.live.rules.tied_weights import check as tied_weights
     from devsan.doctor.live.subject import subject_of
@@ -79,7 +80,7 @@ def _look(optimizer: Any) -> None:
         everything.stepping = optimizer
         own = {id(each) for each in parameters_of(optimizer)}
         stepped = [each for each in everything.models if any(id(held.tensor) in own for held in each.tensors)]
-        told = check(everything, (stale_parameters,), lambda rule, error: None)
+        told = check(everything, (stale_parameters, copied_parameter), lambda rule, error: None)
         return told + check(replace(everything, models=stepped), (tied_weights,), lambda rule, error: None)
 
     try:

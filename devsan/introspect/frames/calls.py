@@ -26,7 +26,7 @@ def only_call(frames: Sequence[Frame], names: frozenset[str]) -> core.Frame | No
 
 def only_write_into_state(frames: Sequence[Frame]) -> core.Frame | None:
     """Returns the place of the only statement that writes into an optimizer's state, as ``only_call`` looks for it:
-    ``optimizer.state[parameter] = ...``."""
+    ``optimizer.state[parameter] = ...``, ``optimizer.state[parameter].update(...)``."""
     return _only(frames, _writes_into_state)
 
 
@@ -42,6 +42,8 @@ def _only(frames: Sequence[Frame], is_meant: Callable[[ast.AST], bool]) -> core.
 
 def _writes_into_state(node: ast.AST) -> bool:
     target = node.targets[0] if isinstance(node, ast.Assign) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update":
+        target = node.func.value
     written = isinstance(target, ast.Subscript)
     while isinstance(target, ast.Subscript):
         target = target.value

@@ -45,7 +45,8 @@ def defaults(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def keeper_of(value: Any, frames: Sequence[Frame]) -> str:
-    """Returns the name of the running function that keeps ``value`` from call to call; "" where none does.
+    """Returns the name of the running function that keeps ``value`` from call to call, or of the partial that was
+    called; "" where none does.
 
     What is captured from a function that still runs is a variable of that one.
     """
@@ -59,6 +60,17 @@ def keeper_of(value: Any, frames: Sequence[Frame]) -> str:
         arguments = frame.code.co_varnames[: frame.code.co_argcount + frame.code.co_kwonlyargcount]
         if any(names.get(name) is value for name in arguments) and _is_default(value, frame.code):
             return frame.function
+        if name := _partial_in(frame, value):
+            return name
+    return ""
+
+
+def _partial_in(frame: Frame, value: Any) -> str:
+    """The global of the frame's function that is a partial and was given ``value``: ``to_spectrum``."""
+    for name in frame.code.co_names:
+        called = frame.scope.globals.get(name)
+        if isinstance(called, functools.partial) and any(kept is value for _, kept in kept_by(called)):
+            return name
     return ""
 
 

@@ -202,6 +202,22 @@ optimizer.step()
 net.to("cuda:1")
 found = devsan.doctor(net, optimizer)
 """),
+    "a prompt that is a copy": Fault(
+        "DV433", "`prompt` of Prompted is a copy of a parameter, which no optimizer updates", "nn.Parameter(values",
+        """
+import torch
+
+class Prompted(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.prompt = torch.nn.Parameter(torch.zeros(1, 8)).to("cuda:0")  # here
+        self.head = torch.nn.Linear(8, 2).to("cuda:0")
+
+net = Prompted()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.head(net.prompt).sum().backward()
+found = devsan.doctor(net, optimizer)
+"""),
     "optimizer over an earlier model": Fault(
         "DV432", "SGD updates none of the 4 trainable parameters of Sequential", "after the model has its final",
         NET + """

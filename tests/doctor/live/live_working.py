@@ -63,6 +63,23 @@ x = torch.ones(2, 3, 8, device="cuda:0")
 vmap(lambda w, b, each: functional_call(skeleton, (w, b), (each,)))(weights, buffers, x)
 found = devsan.doctor(skeleton)
 """),
+    "a copy of a registered parameter, kept by forward": ((), 2, """
+import torch
+
+class Cached(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(8, device="cuda:0"))
+
+    def forward(self, x):
+        self.there = self.weight.to(x.device)
+        return self.there * x
+
+net = Cached()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net(torch.ones(8, device="cuda:1")).sum().backward()
+found = devsan.doctor(net, optimizer)
+"""),
     "plain, trained": ((), 1, NET + """
 model = network().cuda()
 optimizer = torch.optim.AdamW(model.parameters())

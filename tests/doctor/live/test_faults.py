@@ -35,5 +35,5 @@ def test_is_found_with_fix_and_line(name: str, check: Callable[..., Any]) -> Non
 
 def test_every_code_is_among_them() -> None:
     assert {fault.code for fault in FAULTS.values()} == {
-        "DV105", "DV110", "DV112", "DV201", "DV202", "DV204", "DV430", "DV431", "DV432"
+        "DV105", "DV110", "DV112", "DV201", "DV202", "DV204", "DV430", "DV431", "DV432", "DV433"
     }  # fmt: skip

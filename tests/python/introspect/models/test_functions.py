@@ -22,8 +22,9 @@ class Holder:
         return self
 
 
-def frame_of(code, names):
-    return SimpleNamespace(whose=Whose.PROGRAM, code=code, function=code.co_name, scope=SimpleNamespace(locals=names))
+def frame_of(code, names, shared=None):
+    scope = SimpleNamespace(locals=names, globals=shared or {})
+    return SimpleNamespace(whose=Whose.PROGRAM, code=code, function=code.co_name, scope=scope)
 
 
 def test_defaults_captured_variables_partials_and_methods_are_kept():
@@ -52,3 +53,14 @@ def test_what_is_captured_is_kept_only_after_the_enclosing_function_has_ended():
     inner = frame_of(maker(value).__code__, {"value": value})
     assert keeper_of(value, [inner]) == "<lambda>"
     assert keeper_of(value, [frame_of(maker.__code__, {"value": value}), inner]) == ""
+
+
+def test_a_partial_that_is_called_keeps_what_it_was_given():
+    window = ["window"]
+    partial = functools.partial(function, kept=window)
+
+    def caller(x):
+        return spectrum(x)  # type: ignore[name-defined]  # noqa: F821
+
+    assert keeper_of(window, [frame_of(caller.__code__, {"x": 1}, {"spectrum": partial})]) == "spectrum"
+    assert keeper_of(["other"], [frame_of(caller.__code__, {"x": 1}, {"spectrum": partial})]) == ""
