@@ -14,6 +14,15 @@ from devsan.fix.source import Source, source_of
 
 _DOUBT = 4
 
+# Of torch.nn.Module and ModuleDict, those that are words: torch refuses them as keys, and is not loaded here.
+_MEMBERS = frozenset({
+    "apply", "bfloat16", "buffers", "children", "clear", "compile", "cpu", "cuda", "double", "eval", "extra_repr",
+    "float", "forward", "half", "items", "keys", "modules", "parameters", "pop", "state_dict", "to", "train",
+    "training", "type", "update", "values",
+})  # fmt: skip
+
+_COLLECTIONS = ("list", "tuple", "dict", "set", "sorted")
+
 
 def propose(failure: Failure) -> Iterator[Change]:
     """Yields the registration of each attribute that led to an operand."""
@@ -129,7 +138,7 @@ def _is_constructor(source: Source, node: ast.AST) -> bool:
 def _registered(source: Source, statement: ast.Assign | ast.AnnAssign, operand: Mapping[str, Any]) -> Iterator[Change]:
     name, value = _attribute(statement), statement.value
     assert value is not None
-    container = _container(value)
+    container = _container(value) or _container(_returned(source, value))
     if operand["kind"] == "parameter" or container:
         if container:
             text = message("hold the modules of `{name}` in a {container}", name=f"self.{name}", container=container)
@@ -139,8 +148,8 @@ def _registered(source: Source, statement: ast.Assign | ast.AnnAssign, operand: 
         return
     made_by = function_name(moved(value) or value)
     of_module = any(event["op"].startswith("Module.") for event in operand["provenance"])
-    if of_module or (made_by[:1].isupper() and "Tensor" not in made_by):
-        return  # a module, or another object
+    if of_module or made_by in _COLLECTIONS or (made_by[:1].isupper() and "Tensor" not in made_by):
+        return  # a module, several tensors, or another object
     made = source.segment(value)
     if isinstance(value, ast.Constant) and value.value is not None:
         return
@@ -152,11 +161,27 @@ def _as_buffer(name: str) -> Message:
     return message("register `{name}` as a buffer, so that it moves with the module", name=f"self.{name}")
 
 
-def _container(value: ast.expr) -> str:
-    """The class of torch that holds modules as ``value`` does."""
+def _returned(source: Source, value: ast.expr) -> ast.expr | None:
+    """What the function of the file that ``value`` calls gives back, where it says that once: ``make_metrics()``."""
+    name = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
+    functions = (each for each in ast.walk(source.tree) if isinstance(each, ast.FunctionDef) and each.name == name)
+    returns = [each.value for function in functions for each in ast.walk(function) if isinstance(each, ast.Return)]
+    return returns[0] if len(returns) == 1 else None
+
+
+def _container(value: ast.expr | None) -> str:
+    """The class of torch that holds modules as ``value`` does; "" where a key is a name that nn.ModuleDict refuses."""
+    if isinstance(value, ast.Dict) and any(_is_refused(key) for key in value.keys):
+        return ""
     if isinstance(value, (ast.List, ast.ListComp)):
         return "ModuleList"
     return "ModuleDict" if isinstance(value, (ast.Dict, ast.DictComp)) else ""
+
+
+def _is_refused(key: ast.expr | None) -> bool:
+    """Whether it names a member of nn.ModuleDict, as "train" does, or has a dot (Module.add_module)."""
+    name = key.value if isinstance(key, ast.Constant) else None
+    return isinstance(name, str) and (name in _MEMBERS or "." in name or not name)
 
 
 def _networks(source: Source) -> str:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from devsan.fix.candidates.registration import _MEMBERS
 
 Fixed = Callable[..., list[str]]
 
@@ -180,3 +185,55 @@ print(Rotated().to("cuda")(torch.randn(3, 4, device="cuda")).sum())
         'self.register_buffer("sin", sin_buffer, persistent=False)',
         'self.register_buffer("cos", cos, persistent=False)',
     ]
+
+
+def test_what_a_function_of_the_file_returns_is_held_in_its_container(fixed: Fixed):
+    assert fixed("""
+import torch
+from torch import nn
+
+def make_heads():
+    return {"near": nn.Linear(4, 2), "far": nn.Linear(4, 2)}
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = make_heads()
+
+    def forward(self, x):
+        return sum(head(x) for head in self.heads.values())
+
+print(Net().to("cuda")(torch.randn(3, 4, device="cuda")).sum())
+""") == ["self.heads = nn.ModuleDict(make_heads())"]
+
+
+def test_keys_that_are_members_of_a_module_dict_are_not_tried(searched: Callable[..., Any]):
+    found = searched("""
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = {"train": nn.Linear(4, 2), "eval": nn.Linear(4, 2)}
+
+    def forward(self, x):
+        return self.heads["train"](x) + self.heads["eval"](x)
+
+print(Net().to("cuda")(torch.randn(3, 4, device="cuda")).sum())
+""")
+    tried = [str(change.text) for trial in found.trials for change in trial.changes]
+    assert found.verified and not any("ModuleDict" in text for text in tried)
+
+
+def test_the_members_that_are_refused_are_torchs():
+    refused = {name for name in _MEMBERS if not _accepts(name)}
+    assert refused == _MEMBERS
+
+
+def _accepts(name: str) -> bool:
+    try:
+        torch.nn.ModuleDict({name: torch.nn.Identity()})
+    except KeyError:
+        return False
+    return True
