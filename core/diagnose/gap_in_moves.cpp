@@ -110,8 +110,8 @@ bool is_not_among_moved(const Gap& gap, Hypothesis& found) {
                                                 {"at", at_text(*mover)},
                                                 {"module", quoted(whole)},
                                                 {"device", gap.partner.device.str()}};
-    found.add_evidence(75,
-                       {"{owner} moved {moved}{at}; {module} is another module, which it knows nothing of.", facts});
+    found.add_evidence(
+        75, {"{owner} moved {moved}{at}; {module} is another module, which {owner} does not manage.", facts});
     found.propose(FixKind::kCreationSite,
                   {"move {module} to {device} as well, where it is created or where the object takes it", facts});
     return true;

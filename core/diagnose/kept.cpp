@@ -135,7 +135,7 @@ void tell_what_keeps_it(const Context& context, const Kept& kept, Hypothesis& fo
   }
   if (!operand.holder.empty()) {
     found.add_evidence(55, {"{name} is kept by the function {function}, in a default argument, a captured variable or "
-                            "what a partial was given, which no model moves.",
+                            "an argument bound by functools.partial, which no model moves.",
                             {{"name", kept.name}, {"function", quoted(operand.holder)}}});
   } else if (is_of_class(operand)) {
     found.add_evidence(45, {"{name} is {attribute}, an attribute of the class, which all of its instances share and "

@@ -9,7 +9,7 @@ from devsan import core
 from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.diagnostic import Edit, Fix, Place
 from devsan.diagnostics.messages import message
-from devsan.introspect.source.sources import tree_at
+from devsan.introspect.source.sources import statements_of, tree_at
 from devsan.streams.access import Access, Frames, current_stream, entered_block, frame_of, gpu_tensors, stream_name
 
 _LEAVES = (ast.Return, ast.Raise)  # nothing runs behind them
@@ -118,12 +118,18 @@ def _before_the_end(gone: ast.stmt | None, end: core.Frame | None, stream: str |
 
 
 def _bound_before(statement: ast.stmt, here: core.Frame | None) -> set[str]:
-    """The names that are bound in front of ``statement``."""
+    """The names that the function around ``statement`` has bound in front of it."""
     tree = tree_at(str(here.file)) if here is not None else None
-    return {
-        each.id
-        for each in (ast.walk(tree) if tree is not None else ())
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) and each.lineno < statement.lineno
+    if tree is None:
+        return set()
+    around: ast.AST = tree
+    for node in ast.walk(tree):  # outer functions come first
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and statement in ast.walk(node):
+            around = node
+    given = ast.walk(around.args) if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef) else ()
+    stored = (each for each in statements_of(around) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+    return {each.arg for each in given if isinstance(each, ast.arg)} | {
+        each.id for each in stored if each.lineno < statement.lineno
     }
 
 

@@ -116,12 +116,18 @@ class Lines:
         """Returns the only call of something called so, by its last word."""
         return self.call(lambda call: last_word(call.func) in names)
 
-    def calls(self, name: str) -> bool:
-        """Returns whether the program calls something called so anywhere, by its last word."""
+    def calls_functionally(self, model: Any) -> bool:
+        """Returns whether the program calls ``torch.func.functional_call`` with ``model``, or with what has no value
+        here."""
+
+        def is_with_it(call: ast.Call) -> bool:
+            if last_word(call.func) != "functional_call" or not call.args:
+                return False
+            values = list(self._values(call.args[0]))
+            return not values or any(each is model for each in values)
+
         trees = filter(None, map(tree_at, self.files))
-        return any(
-            isinstance(node, ast.Call) and last_word(node.func) == name for tree in trees for node in ast.walk(tree)
-        )
+        return any(isinstance(node, ast.Call) and is_with_it(node) for tree in trees for node in ast.walk(tree))
 
     def meta_context(self) -> Place | None:
         """Returns the only ``torch.device("meta")``, or argument ``device="meta"``, of the program."""

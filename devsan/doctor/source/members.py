@@ -149,13 +149,17 @@ def _in_module(run: Interpreter) -> bool:
 
 
 def _is_given(run: Interpreter, holder: Object, node: ast.expr) -> bool:
-    """Whether an object is an argument of a module's method: a batch, which is none of what the module keeps."""
-    frame = run.frames[-1] if run.frames else None
-    if holder.state.is_module or frame is None or frame.owner is None or not frame.owner.is_module:
+    """Whether an object is what a module is called with: a batch, which is none of what the module keeps.
+
+    What a method hands on to another one may be the module's own.
+    """
+    modules = [frame for frame in run.frames if frame.owner is not None and frame.owner.is_module]
+    if holder.state.is_module or len(modules) != 1 or modules[0] is not run.frames[-1]:
         return False
-    arguments = getattr(frame.node, "args", None)
-    names = {each.arg for each in ast.walk(arguments) if isinstance(each, ast.arg)} if arguments is not None else set()
-    return isinstance(node, ast.Name) and node.id in names
+    arguments = getattr(modules[0].node, "args", None)
+    if not isinstance(arguments, ast.arguments) or not isinstance(node, ast.Name):
+        return False
+    return node.id in {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
 
 
 def _marked(value: Value, name: str, replica: bool = False) -> Value:

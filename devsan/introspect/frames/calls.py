@@ -44,6 +44,8 @@ def _writes_into_state(node: ast.AST) -> bool:
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update":
         target = node.func.value
+        key = target.slice if isinstance(target, ast.Subscript) else None
+        target = None if isinstance(key, ast.Constant) else target  # a trainer's state: state["metrics"].update()
     written = isinstance(target, ast.Subscript)
     while isinstance(target, ast.Subscript):
         target = target.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import gc
 import types
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from devsan.introspect.frames.frames import Frame, Whose
+from devsan.introspect.source.sources import statements_of, tree_of
 
 KEEPING = (types.FunctionType, types.MethodType, functools.partial)
 """What `kept_by` looks into."""
@@ -66,9 +68,15 @@ def keeper_of(value: Any, frames: Sequence[Frame]) -> str:
 
 
 def _partial_in(frame: Frame, value: Any) -> str:
-    """The global of the frame's function that is a partial and was given ``value``: ``to_spectrum``."""
-    for name in frame.code.co_names:
-        called = frame.scope.globals.get(name)
+    """The partial that the frame's line calls by a global and that was given ``value``, which no global names."""
+    names = frame.scope.globals
+    if any(each is value for each in list(names.values())):
+        return ""
+    for node in statements_of(tree_of(frame.code) or ast.Module([], [])):
+        if not isinstance(node, ast.Call) or not node.lineno <= frame.line <= (node.end_lineno or node.lineno):
+            continue
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        called = names.get(name)
         if isinstance(called, functools.partial) and any(kept is value for _, kept in kept_by(called)):
             return name
     return ""

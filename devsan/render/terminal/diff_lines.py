@@ -38,7 +38,7 @@ def changed_lines(rows: Sequence[ChangedRow], gutter: int, room: int) -> Iterato
     Args:
         rows: what goes, comes and stays beside it.
         gutter: columns of the numbers.
-        room: columns of a line, the gutter included; a longer one goes on below, a line beside the change is cut.
+        room: columns of a line, the gutter included; a longer one wraps, a line beside the change is truncated.
     """
     for row in rows:
         style, width = _STYLES[row.sign], room - gutter - 3

@@ -16,6 +16,7 @@ Line = list[tuple[str, str]]
 """Of text and the names of its styles."""
 
 _DEEPEST = 12
+_NARROW = 8  # columns that code has at least
 
 # Chinese has no spaces: a line may end beside any of its characters, but not before closing punctuation.
 _WIDE = "\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
@@ -105,10 +106,10 @@ def broken(line: str, width: int, deeper: int = 2) -> list[str]:
 def broken_code(line: str, width: int) -> Iterator[tuple[int, slice]]:
     """Yields the parts of a source line for lines of ``width`` columns: the columns in front of each, and where it is.
 
-    Nothing of the line is left out. It is broken behind a comma, a bracket or a blank, or else in front of a dot, and
-    what goes on is indented by four more.
+    Nothing of the line is left out. It is broken after a comma, a bracket or a space, or else before a dot, and the
+    rest is indented by four more.
     """
-    indent = len(line) - len(line.lstrip())
+    indent, width = len(line) - len(line.lstrip()), max(width, _NARROW)
     start, before = 0, 0
     while display_width(line[start:]) > width - before:
         end = start + 1

@@ -80,6 +80,25 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.ones(8, device="cuda:1")).sum().backward()
 found = devsan.doctor(net, optimizer)
 """),
+    "a copy of a weight of another model, which its own optimizer steps": ((), 2, """
+import torch
+
+class Student(torch.nn.Module):
+    def __init__(self, teacher):
+        super().__init__()
+        self.shared = teacher.weight.to("cuda:1")
+        self.own = torch.nn.Linear(8, 2).to("cuda:1")
+
+    def forward(self, x):
+        return self.own(x @ self.shared)
+
+teacher = torch.nn.Linear(8, 8).to("cuda:0")
+net = Student(teacher)
+others = torch.optim.SGD(teacher.parameters(), lr=0.1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net(torch.ones(1, 8, device="cuda:1")).sum().backward()
+found = devsan.doctor(net, optimizer)
+"""),
     "plain, trained": ((), 1, NET + """
 model = network().cuda()
 optimizer = torch.optim.AdamW(model.parameters())

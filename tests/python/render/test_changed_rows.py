@@ -60,7 +60,8 @@ def test_a_line_that_has_no_room_goes_on_below_with_all_of_its_text() -> None:
     assert [line[:8] for line in shown] == ["    9 - ", "      - ", "    9 + ", "      + "]
     assert all(len(line) <= 72 and line[8:12] == "    " for line in shown[1::2])
     assert [a[8:] + b[12:] for a, b in (shown[:2], shown[2:])] == [before, after]
-    assert "".join(piece for line in (new, new_rest) for piece, style in line if style == "added part") in after
+    added = "".join(piece for line in (new, new_rest) for piece, style in line if style == "added part")
+    assert added == "(0.01 * h).to(w.device)"
 
 
 def test_a_name_is_broken_only_where_it_has_no_room_of_its_own() -> None:

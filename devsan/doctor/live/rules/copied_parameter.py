@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from devsan.diagnostics.detectors import own_code
 from devsan.diagnostics.diagnostic import Diagnostic
 from devsan.diagnostics.messages import message
 from devsan.doctor.findings import finding
-from devsan.doctor.live.subject import Model, Subject, device_of
+from devsan.doctor.live.subject import Subject, device_of
 from devsan.introspect.frames.tensors import is_tensor
-from devsan.introspect.frames.values import own_dict
+from devsan.introspect.frames.values import dict_in, own_dict
+from devsan.introspect.models.heap import instances_of
 from devsan.introspect.models.referrers import parameters_of
 
 CODE = own_code(__name__)
@@ -20,32 +23,35 @@ _COPIES = "ToCopyBackward"  # autograd's name for what `to` and `cuda` do
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
-    """Yields attributes of modules whose gradients go to parameters that no model registers and no optimizer has."""
-    registered = {id(held.tensor) for model in subject.models for held in model.tensors}
-    stepped = {id(each) for optimizer in (*subject.optimizers, *subject.elsewhere)
-               for each in parameters_of(optimizer)}  # fmt: skip
-    if not stepped:
-        return  # without an optimizer nothing is trained yet
+    """Yields attributes of modules whose gradients go to parameters that no module registers and no optimizer has."""
     for model in subject.models:
         for module in model.tree.modules.values():
             for name, value in own_dict(module).items():
                 parameter = _copied(value)
-                if parameter is not None and id(parameter) not in registered | stepped:
-                    yield _finding(subject, model, module, name, value, parameter)
+                if parameter is not None and not _is_held(parameter):
+                    yield _finding(subject, module, name, value, parameter)
+
+
+def _is_held(parameter: Any) -> bool:
+    """Whether any module or optimizer of the process has it: the models that are checked need not be all."""
+    torch: Any = sys.modules["torch"]
+    modules = (each for module in instances_of(torch.nn.Module) for each in dict_in(module, "_parameters").values())
+    stepped = (each for optimizer in instances_of(torch.optim.Optimizer) for each in parameters_of(optimizer))
+    return any(each is parameter for each in chain(modules, stepped))
 
 
 def _copied(value: object) -> Any:
-    """The parameter on another device that ``value`` is a copy of; None where it is none."""
+    """The parameter on another device that ``value`` is a copy of, and whose gradient was computed; None without."""
     if not is_tensor(value) or value.is_leaf:  # type: ignore[attr-defined]
         return None
     made: Any = value.grad_fn  # type: ignore[attr-defined]
-    above = made.next_functions[0][0] if made is not None and made.name().startswith(_COPIES) else None
-    parameter: Any = getattr(above, "variable", None)
-    is_parameter = type(parameter).__name__ == "Parameter" and parameter.requires_grad
+    above = made.next_functions if made is not None and made.name().startswith(_COPIES) else ()
+    parameter: Any = getattr(above[0][0], "variable", None) if above else None
+    is_parameter = type(parameter).__name__ == "Parameter" and parameter.grad is not None
     return parameter if is_parameter and device_of(parameter) != device_of(value) else None
 
 
-def _finding(subject: Subject, model: Model, module: Any, name: str, value: Any, parameter: Any) -> Diagnostic:
+def _finding(subject: Subject, module: Any, name: str, value: Any, parameter: Any) -> Diagnostic:
     placing = next((each for each in subject.lines.provenance(value) if each.place is not None), None)
     facts = {"name": name, "device": device_of(value), "other": device_of(parameter)}
     return finding(
@@ -57,7 +63,7 @@ def _finding(subject: Subject, model: Model, module: Any, name: str, value: Any,
                  "and its gradients go to the parameter on {other}.", **facts),
          message("A module registers instances of nn.Parameter only, so `{name}` is neither in parameters() nor in "
                  "state_dict().", **facts)),
-        message("move the values, then make the parameter: nn.Parameter(values.to(device))"), severity="error",
+        message("move the values, then make the parameter: nn.Parameter(values.to(device))"),
         confidence="certain",
         others=(message("register the parameter, and move the whole module"),),
     )  # fmt: skip

@@ -32,7 +32,7 @@ def _is_brought_in(model: Model, held: Held) -> bool:
 def _is_skeleton(subject: Subject, model: Model, left: list[Held]) -> bool:
     """Whether it has no weights on purpose: each call of torch.func.functional_call is given others."""
     whole = len(left) == len(model.tensors) and not model.hooks
-    return whole and (subject.lines.dropped_data() is not None or subject.lines.calls("functional_call"))
+    return whole and (subject.lines.dropped_data() is not None or subject.lines.calls_functionally(model.tree.root))
 
 
 def _finding(subject: Subject, model: Model, left: list[Held]) -> Diagnostic:

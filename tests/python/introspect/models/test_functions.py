@@ -24,7 +24,8 @@ class Holder:
 
 def frame_of(code, names, shared=None):
     scope = SimpleNamespace(locals=names, globals=shared or {})
-    return SimpleNamespace(whose=Whose.PROGRAM, code=code, function=code.co_name, scope=scope)
+    line = code.co_firstlineno + 1
+    return SimpleNamespace(whose=Whose.PROGRAM, code=code, function=code.co_name, scope=scope, line=line)
 
 
 def test_defaults_captured_variables_partials_and_methods_are_kept():
@@ -55,12 +56,18 @@ def test_what_is_captured_is_kept_only_after_the_enclosing_function_has_ended():
     assert keeper_of(value, [frame_of(maker.__code__, {"value": value}), inner]) == ""
 
 
-def test_a_partial_that_is_called_keeps_what_it_was_given():
+def calling(x):
+    return spectrum(x)  # type: ignore[name-defined]  # noqa: F821
+
+
+def naming(x):
+    return x, spectrum  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_a_partial_that_the_line_calls_keeps_what_it_was_given():
     window = ["window"]
-    partial = functools.partial(function, kept=window)
-
-    def caller(x):
-        return spectrum(x)  # type: ignore[name-defined]  # noqa: F821
-
-    assert keeper_of(window, [frame_of(caller.__code__, {"x": 1}, {"spectrum": partial})]) == "spectrum"
-    assert keeper_of(["other"], [frame_of(caller.__code__, {"x": 1}, {"spectrum": partial})]) == ""
+    shared = {"spectrum": functools.partial(function, kept=window)}
+    assert keeper_of(window, [frame_of(calling.__code__, {"x": 1}, shared)]) == "spectrum"
+    assert keeper_of(["other"], [frame_of(calling.__code__, {"x": 1}, shared)]) == ""
+    assert keeper_of(window, [frame_of(naming.__code__, {"x": 1}, shared)]) == ""
+    assert keeper_of(window, [frame_of(calling.__code__, {"x": 1}, {**shared, "window": window})]) == ""
