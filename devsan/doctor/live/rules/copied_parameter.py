@@ -53,16 +53,16 @@ def _copied(value: object) -> Any:
 
 def _finding(subject: Subject, module: Any, name: str, value: Any, parameter: Any) -> Diagnostic:
     placing = next((each for each in subject.lines.provenance(value) if each.place is not None), None)
-    facts = {"name": name, "device": device_of(value), "other": device_of(parameter)}
     return finding(
         CODE,
         message("`{name}` of {module} is a copy of a parameter, which no optimizer updates",
                 name=name, module=type(module).__name__),
         placing.place if placing is not None else None,
         (message("`to` of a parameter returns another tensor where the device changes: `{name}` is a copy on {device}, "
-                 "and its gradients go to the parameter on {other}.", **facts),
+                 "and its gradients go to the parameter on {other}.",
+                 name=name, device=device_of(value), other=device_of(parameter)),
          message("A module registers instances of nn.Parameter only, so `{name}` is neither in parameters() nor in "
-                 "state_dict().", **facts)),
+                 "state_dict().", name=name)),
         message("move the values, then make the parameter: nn.Parameter(values.to(device))"),
         confidence="certain",
         others=(message("register the parameter, and move the whole module"),),
