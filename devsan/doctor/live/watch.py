@@ -80,8 +80,10 @@ def _look(optimizer: Any) -> None:
         everything.stepping = optimizer
         own = {id(each) for each in parameters_of(optimizer)}
         stepped = [each for each in everything.models if any(id(held.tensor) in own for held in each.tensors)]
-        told = check(everything, (stale_parameters, copied_parameter), lambda rule, error: None)
-        return told + check(replace(everything, models=stepped), (tied_weights,), lambda rule, error: None)
+        told = check(everything, (stale_parameters,), lambda rule, error: None)
+        return told + check(
+            replace(everything, models=stepped), (tied_weights, copied_parameter), lambda rule, error: None
+        )
 
     try:
         with Paused(), plain_attributes():
