@@ -159,7 +159,7 @@ Fix move_at_use(const Context& context, const Operand& operand, const Operand& p
     return each.role == "self" && short_op(context.failure().op).ends_with('_');
   };
   for (const Operand& each : context.operands()) {
-    if (is_changed(each) && each.device == operand.device && &each != &partner && !is_changed(partner)) {
+    if (is_changed(each) && each.device == operand.device && !is_changed(partner)) {
       return move_at_use(context, partner, each);
     }
   }

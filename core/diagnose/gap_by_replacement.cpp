@@ -48,7 +48,7 @@ bool is_replaced_weight(const Gap& gap, Hypothesis& found) {
       placed->sequence < move->sequence) {
     return false;
   }
-  if (placed != nullptr && placed->kind == EventKind::kLoaded && placed->owner.is("torch.load")) {
+  if (placed != nullptr && is_read_from_checkpoint(*placed)) {
     tell_of_checkpoint(gap, found);
     return true;
   }

@@ -12,6 +12,24 @@ using model::Event;
 using model::FixKind;
 using model::Message;
 
+namespace {
+
+/// The largest part around `path` of which nothing is on a GPU: the teacher of a weight of its embedding.
+std::string left_with(const model::Model& model, const std::string& path) {
+  for (std::size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1)) {
+    const std::string part = path.substr(0, end);
+    const auto is_moved = [&](const model::Module& module) {
+      return model::is_under(module.path, part) &&
+             std::ranges::any_of(module.tensors,
+                                 [](const model::ModuleTensor& each) { return each.device.is_accelerator(); });
+    };
+    if (std::ranges::none_of(model.modules, is_moved)) return part;
+  }
+  return path;
+}
+
+}  // namespace
+
 bool is_older_copy(const Gap& gap, Hypothesis& found) {
   const auto& provenance = gap.operand.provenance;
   if (provenance.empty() || provenance.front().sequence == 0 || !gap.operand.device.is_host()) return false;
@@ -70,24 +88,6 @@ bool is_added_to_moved(const Gap& gap, Hypothesis& found) {
                       : Message("move {around} after its last module is added", {{"around", moved->subject}}));
   return true;
 }
-
-namespace {
-
-/// The largest part around `path` of which nothing is on a GPU: the teacher of a weight of its embedding.
-std::string left_with(const model::Model& model, const std::string& path) {
-  for (std::size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1)) {
-    const std::string part = path.substr(0, end);
-    const auto is_moved = [&](const model::Module& module) {
-      return model::is_under(module.path, part) &&
-             std::ranges::any_of(module.tensors,
-                                 [](const model::ModuleTensor& each) { return each.device.is_accelerator(); });
-    };
-    if (std::ranges::none_of(model.modules, is_moved)) return part;
-  }
-  return path;
-}
-
-}  // namespace
 
 bool is_not_among_moved(const Gap& gap, Hypothesis& found) {
   if (!gap.never_moved || !gap.operand.device.is_host() || is_beside_map(gap)) return false;

@@ -95,6 +95,10 @@ bool is_brought_to_host(const model::Event& event) {
   return event.kind == model::EventKind::kMoved && event.device.is_host();
 }
 
+bool is_read_from_checkpoint(const model::Event& event) {
+  return event.kind == model::EventKind::kLoaded && event.owner.is("torch.load");
+}
+
 bool is_deep_copy(const model::Event& event) {
   return event.kind == model::EventKind::kMade && Context::in_function(event, "deepcopy");
 }

@@ -33,6 +33,9 @@ bool came_with_data(const model::Operand& operand, const model::Event* placed);
 /// Whether it took a tensor from an accelerator to the host: someone wanted it there.
 bool is_brought_to_host(const model::Event& event);
 
+/// Whether torch.load read it, to where its map_location said or where it was saved.
+bool is_read_from_checkpoint(const model::Event& event);
+
 /// Whether copy.deepcopy made it: it is where the original was then.
 bool is_deep_copy(const model::Event& event);
 

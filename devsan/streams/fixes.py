@@ -9,7 +9,7 @@ from devsan import core
 from devsan.diagnosis.source import shown_path, whole_path
 from devsan.diagnostics.diagnostic import Edit, Fix, Place
 from devsan.diagnostics.messages import message
-from devsan.introspect.source.sources import statements_of, tree_at
+from devsan.introspect.source.sources import functions_in, statements_of, tree_at
 from devsan.streams.access import Access, Frames, current_stream, entered_block, frame_of, gpu_tensors, stream_name
 
 _LEAVES = (ast.Return, ast.Raise)  # nothing runs behind them
@@ -122,12 +122,11 @@ def _bound_before(statement: ast.stmt, here: core.Frame | None) -> set[str]:
     tree = tree_at(str(here.file)) if here is not None else None
     if tree is None:
         return set()
-    around: ast.AST = tree
-    for node in ast.walk(tree):  # outer functions come first
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and statement in ast.walk(node):
-            around = node
-    given = ast.walk(around.args) if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef) else ()
-    stored = (each for each in statements_of(around) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))
+    functions = (node for _, node in functions_in(tree) if node.lineno <= statement.lineno <= node.end_lineno)
+    around = next(reversed([*functions]), None)  # outer functions come first
+    given = ast.walk(around.args) if around is not None else ()
+    stored = (each for each in statements_of(around or tree)
+              if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store))  # fmt: skip
     return {each.arg for each in given if isinstance(each, ast.arg)} | {
         each.id for each in stored if each.lineno < statement.lineno
     }

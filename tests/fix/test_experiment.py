@@ -14,9 +14,11 @@ from seeded import change, laboratory, quiet, script
 
 from devsan.errors import DevsanError
 from devsan.fix.change import texts
+from devsan.fix.job import Job
 from devsan.fix.reference_run import find_reference
 from devsan.fix.trial import try_changes
 from devsan.numbers.comparison import compare
+from devsan.options import Options
 
 MIXED = """\
 import sys
@@ -278,3 +280,11 @@ sys.exit(3)
     assert outcome.exit_code == 3
     assert "registered" in outcome.output
     assert "late" in outcome.output, "the process that multiprocessing waits for was not waited for"
+
+
+@pytest.mark.parametrize("words", [("train.py",), ("--", "torchrun", "train.py")])
+def test_the_ranks_of_a_script_are_compared_as_those_of_a_command_are(words: tuple[str, ...]):
+    """A script that starts its ranks itself (mp.spawn) is a job, too, whose cause the ranks may show together."""
+    job = Job(Options().updated({"gpus": "2"}), words)
+    assert "--format=terminal" in job.run_words("warn", "run.dvs", compared=True)
+    assert "--format=off" in job.run_words("warn", "run.dvs")

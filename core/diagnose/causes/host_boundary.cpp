@@ -136,7 +136,7 @@ void tell_why(const Context& context, const Pair& pair, Hypothesis& found) {
                             {{"name", name}, {"at", at}}});
   } else if (placed != nullptr && is_brought_to_host(*placed)) {
     found.add_evidence(50, {"{name} was moved to the CPU{at}.", {{"name", name}, {"at", at}}});
-  } else if (placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load")) {
+  } else if (placed != nullptr && is_read_from_checkpoint(*placed)) {
     found.add_evidence(65, {"{name} was read from a checkpoint to the CPU{at}, and nothing has moved it.",
                             {{"name", name}, {"at", at}}});
   } else if (const std::string peer = placed == nullptr ? "" : followed_by(*placed); !peer.empty()) {
@@ -204,8 +204,7 @@ void propose_moves(const Context& context, const Pair& pair, bool told, Hypothes
   } else {
     if (operand.copies.empty() && placed != nullptr && is_constant(*placed) && !came_with_data(operand, placed)) {
       found.propose(create_with(context, operand, *placed, partner));
-    } else if (placed != nullptr && placed->kind == model::EventKind::kLoaded && placed->owner.is("torch.load") &&
-               operand.copies.empty()) {
+    } else if (placed != nullptr && is_read_from_checkpoint(*placed) && operand.copies.empty()) {
       found.propose(load_to(operand, partner, *placed));
     } else if (snapshot == nullptr && operand.moved_part.empty() && context.failure().kind != SentenceKind::kGradient &&
                !move_before_call(context, operand, partner)) {

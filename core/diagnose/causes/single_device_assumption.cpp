@@ -158,7 +158,7 @@ void propose_for(const Context& context, const Sides& sides, Hypothesis& found) 
                     {"device", culprit->device.str()}}},
                   Confidence::kPossible);
   }
-  if (placed.kind == model::EventKind::kLoaded && placed.owner.is("torch.load")) {
+  if (is_read_from_checkpoint(placed)) {
     found.propose(load_to(*culprit, *partner, placed));
   }
   // A metric goes where the results are. A loss with buffers may be given results of several devices.

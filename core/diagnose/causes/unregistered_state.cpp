@@ -50,8 +50,7 @@ void weigh_loaded(const Operand& operand, const Operand& partner, const Event& l
 void tell_why_it_stayed(const Context& context, const Kept& kept, Hypothesis& found) {
   const Operand& operand = kept.operand;
   const Event* placed = kept.placed;
-  if (kept.is_attribute && placed != nullptr && placed->kind == model::EventKind::kLoaded &&
-      placed->owner.is("torch.load")) {
+  if (kept.is_attribute && placed != nullptr && is_read_from_checkpoint(*placed)) {
     weigh_loaded(operand, kept.partner, *placed, found);
   } else if (kept.is_late) {
     found.add_evidence(20, {"It was put on {device}{at}, after the model was placed.",

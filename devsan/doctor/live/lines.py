@@ -126,8 +126,7 @@ class Lines:
             values = list(self._values(call.args[0]))
             return not values or any(each is model for each in values)
 
-        trees = filter(None, map(tree_at, self.files))
-        return any(isinstance(node, ast.Call) and is_with_it(node) for tree in trees for node in ast.walk(tree))
+        return any(is_with_it(call) for file in self.files for call in _calls_in(file))
 
     def meta_context(self) -> Place | None:
         """Returns the only ``torch.device("meta")``, or argument ``device="meta"``, of the program."""
@@ -192,10 +191,8 @@ class Lines:
     def call(self, fits: Callable[[ast.Call], bool], files: Sequence[str] | None = None) -> Place | None:
         """Returns the only call that ``fits`` in the first file that has one; None where it has several."""
         for file in self.files if files is None else dict.fromkeys(files):
-            whole = tree_at(file)
-            nodes = ast.walk(whole) if whole is not None else iter(())
             ahead = self._ahead(file)
-            found = [node for node in nodes if isinstance(node, ast.Call) and id(node) not in ahead and fits(node)]
+            found = [call for call in _calls_in(file) if id(call) not in ahead and fits(call)]
             if found:
                 return place_of(file, found[0]) if len(found) == 1 else None
         return None
@@ -254,6 +251,11 @@ def place_of(file: str, node: ast.expr) -> Place:
     column, end = (_characters(file, line, offset) for line, offset in
                    ((first, node.col_offset), (last, node.end_col_offset or 0)))  # fmt: skip
     return Place(shown_path(file), first, column, last, end)
+
+
+def _calls_in(file: str) -> Iterator[ast.Call]:
+    whole = tree_at(file)
+    return (node for node in ast.walk(whole or ast.Module([], [])) if isinstance(node, ast.Call))
 
 
 def _has_map(call: ast.Call) -> bool:

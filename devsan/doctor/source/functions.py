@@ -28,7 +28,7 @@ def follow(
     deepest = _DEEPEST if run.running else _DEEPEST_ALONE
     if len(run.frames) >= deepest or any(frame.node is definition for frame in run.frames):
         return UNKNOWN
-    given = list(values)  # before the bound object is prepended
+    given = values  # before the bound object is prepended
     remembered = memory.again(run, function, given, named)
     if remembered is not None:
         return remembered

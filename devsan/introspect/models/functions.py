@@ -70,6 +70,9 @@ def keeper_of(value: Any, frames: Sequence[Frame]) -> str:
 def _partial_in(frame: Frame, value: Any) -> str:
     """The partial that the frame's line calls by a global and that was given ``value``, which no global names."""
     names = frame.scope.globals
+    used = (names.get(name) for name in frame.code.co_names)
+    if not any(isinstance(each, functools.partial) for each in used):
+        return ""  # before the function's syntax is read, and all globals are looked at
     if any(each is value for each in list(names.values())):
         return ""
     for node in statements_of(tree_of(frame.code) or ast.Module([], [])):

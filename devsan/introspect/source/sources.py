@@ -13,8 +13,6 @@ from devsan.introspect.source.parsing import parse, parse_expression
 
 _LONGEST = 20_000  # lines of a file that is parsed
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
 _TREES = 64  # functions of which a search asks again and again
 
 

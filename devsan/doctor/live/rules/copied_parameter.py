@@ -24,20 +24,25 @@ _COPIES = "ToCopyBackward"  # autograd's name for what `to` and `cuda` do
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
     """Yields attributes of modules whose gradients go to parameters that no module registers and no optimizer has."""
-    for model in subject.models:
-        for module in model.tree.modules.values():
-            for name, value in own_dict(module).items():
-                parameter = _copied(value)
-                if parameter is not None and not _is_held(parameter):
-                    yield _finding(subject, module, name, value, parameter)
+    copies = [
+        (module, name, value, parameter)
+        for model in subject.models
+        for module in model.tree.modules.values()
+        for name, value in own_dict(module).items()
+        if (parameter := _copied(value)) is not None
+    ]
+    held = _held() if copies else set()
+    for module, name, value, parameter in copies:
+        if id(parameter) not in held:
+            yield _finding(subject, module, name, value, parameter)
 
 
-def _is_held(parameter: Any) -> bool:
-    """Whether any module or optimizer of the process has it: the models that are checked need not be all."""
+def _held() -> set[int]:
+    """The ids of what any module or optimizer of the process has: the models that are checked need not be all."""
     torch: Any = sys.modules["torch"]
     modules = (each for module in instances_of(torch.nn.Module) for each in dict_in(module, "_parameters").values())
     stepped = (each for optimizer in instances_of(torch.optim.Optimizer) for each in parameters_of(optimizer))
-    return any(each is parameter for each in chain(modules, stepped))
+    return {id(each) for each in chain(modules, stepped)}
 
 
 def _copied(value: object) -> Any:
