@@ -149,6 +149,9 @@ def stop_alignment() -> None:
 def show_devices(devices: Sequence[DeviceSpec]) -> None:
     """Replaces the GPUs by new ones, with empty memory; none is allowed."""
 
+def names_of(modules: Sequence[Any], ids: set[int]) -> list[tuple[Any, str]]:
+    """Returns the names of the modules' own that hold an object with one of these ids. What is no module is skipped."""
+
 def device_count() -> int: ...
 def current_device() -> int: ...
 def use_cublas() -> int: ...

@@ -2,8 +2,8 @@
 
 ``run`` takes the place of ``subprocess.run``, and ``start`` that of ``subprocess.Popen``, for a program of Python's: a
 server (programs_server.py), started at the first call, has imported torch, and forks. What a program sees of its start
-is what python would show it; that torch, the core and the libraries named are there already is the one difference. So
-a test of how DevSan starts beside torch, or without it, runs python itself.
+is what python would show it, with two differences: torch, most of DevSan and the libraries named are there already, and
+no module is taken apart at the end. So a test of how DevSan starts beside torch, or without it, runs python itself.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ descriptor that stdout had: the id of the process that runs it. Its output lies 
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import contextlib
 import gc
@@ -16,10 +17,15 @@ import os
 import runpy
 import select
 import sys
+import threading
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+# What most ways in import: hundreds of files, which a program of a few lines waits for.
+_PARTS = ("devsan.cli.run", "devsan.cli.report", "devsan.cuda.surface", "devsan.emulation", "devsan.failure_report")
 
 
 def main(libraries: list[str]) -> None:
@@ -32,7 +38,7 @@ def main(libraries: list[str]) -> None:
     from devsan.core_library import core_with_torch
 
     core_with_torch()
-    for name in libraries:
+    for name in (*_PARTS, *libraries):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     gc.freeze()  # what is here already is none of a program's own, and looking at it would copy its pages
@@ -55,7 +61,7 @@ def main(libraries: list[str]) -> None:
                     for descriptor in (requests, answers, *running):
                         os.close(descriptor)
                     become(request)
-                    return run(request["words"])  # the end of this process is the interpreter's own
+                    leave(exit_code_of(run, request["words"]))
                 running[os.pidfd_open(pid)] = (pid, Path(request["folder"]))
                 os.write(answers, f"{pid}\n".encode())
 
@@ -84,6 +90,43 @@ def become(request: dict[str, Any]) -> None:
         autoload.load()
 
 
+def exit_code_of(function: Callable[..., None], *arguments: Any) -> int:
+    """Calls a function as the interpreter runs a program: tells of what it raised, and returns the exit code.
+
+    What it makes of an interrupt, a signal, is left to it.
+    """
+    error: Exception | None = None
+    try:
+        function(*arguments)
+    except SystemExit as left:
+        if left.code is None or isinstance(left.code, int):
+            return left.code or 0
+        print(left.code, file=sys.stderr)
+        return 1
+    except Exception as raised:
+        error = raised
+    if error is None:
+        return 0
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+    return exit_code_of(sys.excepthook, type(error), error.with_traceback(trace), trace) or 1
+
+
+def leave(code: int) -> None:
+    """Ends this process as the interpreter does, but for taking apart each of its thousands of modules.
+
+    That takes longer than most programs do. In a fork, each page that it writes to is copied first.
+    """
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    os._exit(code & 0xFF)
+
+
 def run(words: list[str]) -> None:
     """Runs a script, ``-m module`` or ``-c code`` as ``__main__``, which stays until the interpreter ends."""
     module = sys.modules["__main__"] = ModuleType("__main__")
@@ -103,13 +146,7 @@ def run(words: list[str]) -> None:
         sys.path.insert(0, os.path.dirname(os.path.realpath(first)))
         text, file = Path(first).read_bytes(), os.path.join(os.getcwd(), first)
         module.__file__, module.__loader__ = file, SourceFileLoader("__main__", file)
-    try:
-        exec(compile(text, file, "exec"), module.__dict__)
-    except Exception as error:
-        assert error.__traceback__ is not None
-        error.with_traceback(error.__traceback__.tb_next)  # without this frame
-        sys.excepthook(type(error), error, error.__traceback__)
-        sys.exit(1)
+    exec(compile(text, file, "exec"), module.__dict__)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ void bind_emulation(pybind11::module_& module);
 void bind_memory(pybind11::module_& module);
 void bind_memory_history(pybind11::module_& module);
 void bind_module_calls(pybind11::module_& module);
+void bind_module_names(pybind11::module_& module);
 void bind_host_memory(pybind11::module_& module);
 void bind_storages(pybind11::module_& module);
 void bind_cuda(pybind11::module_& module);

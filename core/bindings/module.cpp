@@ -6,6 +6,7 @@ PYBIND11_MODULE(_core, module) {
   devsan::bindings::bind_memory(module);
   devsan::bindings::bind_memory_history(module);
   devsan::bindings::bind_module_calls(module);
+  devsan::bindings::bind_module_names(module);
   devsan::bindings::bind_host_memory(module);
   devsan::bindings::bind_storages(module);
   devsan::bindings::bind_cuda(module);

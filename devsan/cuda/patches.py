@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
+
+from devsan import _core
 
 _MISSING: Any = object()
 
@@ -36,12 +37,10 @@ class Patches:
 
         ``from torch.cuda import Stream`` may have run before the emulation started.
         """
-        for module in list(sys.modules.values()):
-            if not isinstance(module, ModuleType) or module.__name__.startswith("devsan"):
-                continue
-            for name, value in list(vars(module).items()):
-                if id(value) in replacements:
-                    self.set(module, name, replacements[id(value)])
+        for module, name in _core.names_of(list(sys.modules.values()), set(replacements)):
+            replacement = replacements.get(id(vars(module)[name]))  # None: the module has two names, and had its turn
+            if replacement is not None and not module.__name__.startswith("devsan"):
+                self.set(module, name, replacement)
 
     def undo(self) -> None:
         """Restores everything, last first. A second call does nothing."""

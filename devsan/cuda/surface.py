@@ -91,7 +91,7 @@ class Surface:
         refused.refuse_classes(patches)
         LIBRARY.open(machine, emulated, devices.ordinal_of)
         self._nvml = Nvml()
-        self._nvml.install(patches)
+        replaced |= self._nvml.install(patches)
         patches.rebind(replaced)
         self._imports = AfterImport(
             {

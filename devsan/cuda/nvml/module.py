@@ -36,14 +36,16 @@ class Nvml(MetaPathFinder, Loader):
         self._module = _MODULE
         self._before: ModuleType | None = None
 
-    def install(self, patches: Patches) -> None:
-        """Puts the module in place, for torch.cuda as well, which looked for it while it was imported."""
+    def install(self, patches: Patches) -> dict[int, ModuleType]:
+        """Puts the module in place, for torch.cuda as well, which looked for it while it was imported.
+
+        Returns it by the ``id`` of the one that was there.
+        """
         sys.meta_path.insert(0, self)
         self._before = sys.modules.pop(_NAME, None)
-        if self._before is not None:
-            patches.rebind({id(self._before): self._module})
         patches.set(torch.cuda, _NAME, self._module)
         patches.set(torch.cuda, "_HAS_PYNVML", True)
+        return {} if self._before is None else {id(self._before): self._module}
 
     def remove(self) -> None:
         """Takes it away. A second call does nothing."""
