@@ -41,6 +41,7 @@ def main(libraries: list[str]) -> None:
     for name in (*_PARTS, *libraries):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    sys.modules["devsan.emulation"].emulate().start().stop()  # which registers DevSan's operators, once in a process
     gc.freeze()  # what is here already is none of a program's own, and looking at it would copy its pages
     running: dict[int, tuple[int, Path]] = {}  # by the descriptor of the process: its id, its folder
     unread = b""

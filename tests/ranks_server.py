@@ -37,12 +37,14 @@ def main() -> None:
     import torch.distributed.algorithms.join
     import torch.distributed.optim  # noqa: F401
 
-    import devsan  # noqa: F401
+    import devsan
+    import devsan.introspect.explain
     from devsan.core_library import core_with_torch
     from devsan.diagnostics.messages import recorded
-    from devsan.job.ranks import compare
+    from devsan.job.ranks import collect, compare  # noqa: F401
 
     core_with_torch()
+    devsan.emulate().start().stop()  # which registers DevSan's operators, once in a process
     gc.freeze()  # what is here already is none of a rank's own, and looking at it would copy its pages
     for line in sys.stdin:
         request = json.loads(line)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
 from typing import Any
-
-from devsan import _core
 
 _MISSING: Any = object()
 
@@ -31,16 +27,6 @@ class Patches:
         original = vars(target).get(name, _MISSING)
         self._originals.setdefault((id(target), name), (target, name, original))
         return original
-
-    def rebind(self, replacements: Mapping[int, Any]) -> None:
-        """Replaces objects, given by their ``id``, wherever a module holds them under a name of its own.
-
-        ``from torch.cuda import Stream`` may have run before the emulation started.
-        """
-        for module, name in _core.names_of(list(sys.modules.values()), set(replacements)):
-            replacement = replacements.get(id(vars(module)[name]))  # None: the module has two names, and had its turn
-            if replacement is not None and not module.__name__.startswith("devsan"):
-                self.set(module, name, replacement)
 
     def undo(self) -> None:
         """Restores everything, last first. A second call does nothing."""

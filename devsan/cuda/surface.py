@@ -37,6 +37,7 @@ from devsan.cuda.nvml.module import LIBRARY, Nvml
 from devsan.cuda.patches import Patches
 from devsan.cuda.profiler import Nvtx
 from devsan.cuda.properties import DeviceProperties
+from devsan.cuda.rebinding import rebind
 from devsan.cuda.runtime import CudaRuntime
 from devsan.profiles import DeviceSpec
 
@@ -92,7 +93,7 @@ class Surface:
         LIBRARY.open(machine, emulated, devices.ordinal_of)
         self._nvml = Nvml()
         replaced |= self._nvml.install(patches)
-        patches.rebind(replaced)
+        rebind(patches, replaced)
         self._imports = AfterImport(
             {
                 "torch._inductor.compile_fx": lambda module: compiler.change_compile_fx(module, patches),

@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from devsan.cuda.patches import Patches
+from devsan.cuda.rebinding import rebind
 from devsan.diagnostics.messages import Message, message
 from devsan.full_size.hollow import read_header
 from devsan.render.amounts import plain_amount
@@ -34,7 +35,7 @@ def explain(module: Any, patches: Patches) -> None:
             raise
 
     patches.set(module, "safe_open", opened)
-    patches.rebind({id(opening): opened})
+    rebind(patches, {id(opening): opened})
 
 
 def _what_is_wrong(file: Any) -> Message | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from devsan import _core
 from devsan.cuda.patches import Patches
+from devsan.cuda.rebinding import rebind
 from devsan.diagnostics.messages import message
 from devsan.render.amounts import amount
 from devsan.render.notice import notice
@@ -43,7 +44,7 @@ def leave_out(patches: Patches) -> None:
 def leave_out_in_safetensors(module: Any, patches: Patches) -> None:
     """The same for safetensors, whose module is ``safetensors.torch``."""
     save = module.save_file
-    patches.rebind({id(save): _leaving_out(save)})  # others may have imported it before full size began
+    rebind(patches, {id(save): _leaving_out(save)})  # others may have imported it before full size began
     for name in _FLATTEN:
         if hasattr(module, name):
             patches.set(module, name, _expecting(getattr(module, name)))

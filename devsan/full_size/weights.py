@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from devsan.cuda.patches import Patches
+from devsan.cuda.rebinding import rebind
 from devsan.full_size.hollow import Described, described
 from devsan.full_size.policy import Wanted, is_whole, under_names
 
@@ -87,7 +88,7 @@ def provide_in_accelerate(module: Any, patches: Patches) -> None:
     load = module.load_checkpoint_in_model
     loaded = _loading(module, load)
     patches.set(module, load.__name__, loaded)
-    patches.rebind({id(load): loaded})
+    rebind(patches, {id(load): loaded})
 
 
 @functools.cache  # one for all emulations: a module that is imported during one keeps it

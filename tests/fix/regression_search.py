@@ -6,6 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from seeded import stage
+
 from devsan.diagnostics.messages import Message
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
@@ -25,7 +27,7 @@ def search_fix(case: Path) -> Search:
     environ = {**os.environ, "PYTHONPATH": str(REGRESSIONS), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory(prefix="devsan-regression-") as folder:
         job = Job(Options().updated({"gpus": gpus}), (str(case),), folder, environ)
-        with Laboratory(job, SECONDS) as laboratory:
+        with Laboratory(job, SECONDS, stage=stage()) as laboratory:
             return search(laboratory, lambda *_: None)
 
 

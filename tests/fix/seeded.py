@@ -1,7 +1,9 @@
-"""A job in a folder of a test's, and edits that the test makes on purpose."""
+"""A job in a folder of a test's, the process that all runs are forks of, and edits that a test makes on purpose."""
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ from devsan.diagnostics.diagnostic import Edit, Place
 from devsan.fix.change import Change
 from devsan.fix.experiment import Laboratory
 from devsan.fix.job import Job
+from devsan.fix.stage_process import StageProcess
 from devsan.options import Options
 
 
@@ -27,10 +30,18 @@ def change(path: Path, *replaced: tuple[str, str]) -> Change:
     return Change("Try it", "use_site", tuple(edits))
 
 
+@functools.cache
+def stage() -> StageProcess:
+    """The stage of all searches of this process: one of its own for each takes as long as the search itself."""
+    shared = StageProcess({**os.environ, "OMP_NUM_THREADS": "1"})
+    atexit.register(shared.close)
+    return shared
+
+
 @contextmanager
 def laboratory(folder: Path, *words: str, seconds: float = 200, **more: int) -> Iterator[Laboratory]:
     job = Job(Options().updated({"gpus": "2"}), words, str(folder), {**os.environ, "OMP_NUM_THREADS": "1"})
-    with Laboratory(job, seconds, **more) as found:
+    with Laboratory(job, seconds, stage=stage(), **more) as found:
         yield found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from seeded import change
+from seeded import change, stage
 
 from devsan.fix.change import texts
 from devsan.fix.experiment import Laboratory
@@ -126,7 +126,7 @@ def reference(script: Path) -> Iterator[Reference]:
     job = Job(
         Options().updated({"gpus": "2"}), ("train.py",), str(script.parent), {**os.environ, "OMP_NUM_THREADS": "1"}
     )
-    with Laboratory(job, 120) as laboratory:
+    with Laboratory(job, 120, stage=stage()) as laboratory:
         found = find_reference(laboratory, lambda *_: None)
         assert found.outcome is not None and found.kind == "meeting"
         yield found
@@ -171,7 +171,7 @@ print(loss.item())
     )
     environ = {**os.environ, "OMP_NUM_THREADS": "1"}
     job = Job(Options().updated({"gpus": "1"}), (str(script),), str(tmp_path), environ)
-    with Laboratory(job, 120) as laboratory:
+    with Laboratory(job, 120, stage=stage()) as laboratory:
         reference = find_reference(laboratory, lambda *_: None)
         away = try_changes(laboratory, reference, (change(script, (".cuda()", "")),))
         moved = try_changes(laboratory, reference, (change(script, ("torch.ones(2, 3)", "torch.ones(2, 3).cuda()")),))

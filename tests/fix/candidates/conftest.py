@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from seeded import stage
 
 from devsan.fix.change import applied
 from devsan.fix.experiment import Laboratory
@@ -43,7 +44,7 @@ def searched(tmp_path: Path) -> Callable[..., Search]:
         environ = {**os.environ, "OMP_NUM_THREADS": "1"}
         options = replace(Options().updated({"gpus": str(gpus)}), check=check)
         job = Job(options, (str(script),), str(tmp_path), environ)
-        with Laboratory(job, 120) as laboratory:
+        with Laboratory(job, 120, stage=stage()) as laboratory:
             return search(laboratory, lambda *_: None)
 
     return run

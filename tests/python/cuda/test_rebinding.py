@@ -11,6 +11,7 @@ import pytest
 import torch  # noqa: F401  (the core needs it)
 
 from devsan.cuda.patches import Patches
+from devsan.cuda.rebinding import rebind
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_every_name_is_replaced_and_put_back(held: Any, old: object, new: object) -> None:
     one, other = held("patched_one", a=old, b=old, c=1), held("patched_other", a=old)
     patches = Patches()
-    patches.rebind({id(old): new})
+    rebind(patches, {id(old): new})
     assert (one.a, one.b, one.c, other.a) == (new, new, 1, new)
     patches.undo()
     assert (one.a, one.b, one.c, other.a) == (old, old, 1, old)
@@ -50,7 +51,7 @@ def test_a_module_with_two_names(held: Any, old: object, new: object, monkeypatc
     module = held("patched", a=old)
     monkeypatch.setitem(sys.modules, "patched_again", module)
     patches = Patches()
-    patches.rebind({id(old): new})
+    rebind(patches, {id(old): new})
     assert module.a is new
     patches.undo()
     assert module.a is old
@@ -63,5 +64,5 @@ def test_what_is_no_module_and_what_is_devsans_keeps_it(
     stand_in = SimpleNamespace(a=old)
     monkeypatch.setitem(sys.modules, "patched_stand_in", stand_in)
     monkeypatch.setitem(sys.modules, "patched_nothing", None)
-    Patches().rebind({id(old): new})
+    rebind(Patches(), {id(old): new})
     assert own.a is stand_in.a is old
