@@ -13,7 +13,7 @@ from devsan import core
 from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.places import place_in
 from devsan.introspect.frames.values import is_a, own_dict
-from devsan.introspect.source.sources import tree_at
+from devsan.introspect.source.sources import nodes_in, tree_at
 
 _TRAINER = ("_n_gpu", "device", "local_rank", "deepspeed", "fsdp", "dataloader_pin_memory", "use_cpu")
 _REMOVALS = ("remove_hook_from_submodules", "remove_hook_from_module")  # of accelerate.hooks
@@ -34,10 +34,9 @@ def _removals(frames: Sequence[Frame]) -> Iterator[core.Setting]:
     """Yields where the program's files remove the hooks of a dispatched model."""
     for file in dict.fromkeys(frame.file for frame in frames if frame.whose is Whose.PROGRAM):
         whole = tree_at(file)
-        for node in ast.walk(whole) if whole is not None else ():
-            called = node.func if isinstance(node, ast.Call) else None
-            name = getattr(called, "attr", getattr(called, "id", ""))
-            if name in _REMOVALS and isinstance(node, ast.Call):
+        for node in nodes_in(whole, ast.Call) if whole is not None else ():
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in _REMOVALS:
                 where = place_in(file, "", node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
                 yield core.Setting(name=name, value=name, where=where)
 

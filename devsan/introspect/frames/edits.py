@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from devsan import core
 from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.scopes import class_of, spot_of
-from devsan.introspect.source.sources import bindings_in, tree_at
+from devsan.introspect.source.sources import bindings_in, nodes_in, tree_at
 
 _ASKED = re.compile(r"([^\W\d]\w*)(?:\.\w+|\[[^\]]*\])*\.device\b")
 _MOVED = re.compile(r"(?<![\w.])(self\.\w+)\.to\(")
@@ -62,7 +62,7 @@ def moves_none(frames: Sequence[Frame], edit: core.Edit) -> bool:
     for number, frame in enumerate(frames if moved else ()):
         if frame.file == edit.file and edit.line <= frame.line <= edit.line + edit.before.count("\n"):
             spot = spot_of(frames, number)
-            asked = [ast.unparse(node.test) for node in ast.walk(spot.tree) if isinstance(node, (ast.If, ast.IfExp))]
+            asked = [ast.unparse(node.test) for node in nodes_in(spot.tree, ast.If, ast.IfExp)]
             unasked = [name for name in moved if not any(name in test for test in asked)]
             own = ast.Name("self", ast.Load())
             return any(_sets_none(method.tree, name) for name in unasked for method in class_of(own, spot))
@@ -76,7 +76,7 @@ def _sets_none(tree: ast.AST, name: str) -> bool:
 
 def _around(tree: ast.AST, line: int) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The functions that ``line`` is in, the outermost first."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    functions = nodes_in(tree, ast.FunctionDef, ast.AsyncFunctionDef)
     around = [node for node in functions if node.body[0].lineno <= line <= (node.end_lineno or 0)]
     return sorted(around, key=lambda node: node.lineno)
 

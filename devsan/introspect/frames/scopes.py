@@ -16,7 +16,7 @@ from devsan.introspect.frames.frames import Frame
 from devsan.introspect.frames.places import package_of
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import MISSING, is_a, own_dict
-from devsan.introspect.source.sources import bindings_in, functions_in, statements_of, tree_at, tree_of
+from devsan.introspect.source.sources import bindings_in, bindings_of, functions_in, statements_of, tree_at, tree_of
 from devsan.introspect.source.statements import said_by
 
 _CLOSED = frozenset({"torch", "python", "numpy", "devsan"})  # nobody follows a value into these
@@ -87,7 +87,7 @@ class Spot:
         is one. Of a list and a dictionary it counts.
         """
         last: tuple[int, ast.expr, bool] | None = None
-        bindings = [each for each in bindings_in(self.tree) if each[0] < self.line]
+        bindings = [each for each in bindings_of(self.tree, name) if each[0] < self.line]
         whole = whole or any(target == name and _is_factory(value) for _, target, value, _ in bindings)
         for line, target, value, is_element in bindings:
             number = isinstance(value, ast.Constant)

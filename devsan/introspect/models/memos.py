@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterator
 from types import FunctionType
 
-from devsan.introspect.source.sources import tree_of
+from devsan.introspect.source.sources import nodes_in, tree_of
 
 
 @functools.lru_cache(maxsize=256)
@@ -29,7 +29,7 @@ def is_memo(kind: type) -> bool:
 
 def _stores(tree: ast.AST) -> Iterator[ast.expr]:
     """What is written to: by a key, and by a method that changes its object."""
-    for node in ast.walk(tree):
+    for node in nodes_in(tree, ast.Subscript, ast.Call):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             yield node
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _changes(node.func.attr):
@@ -77,7 +77,7 @@ def _tells(test: ast.expr, held: str, operator: type[ast.cmpop]) -> bool:
 
 
 def _assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(tree):
+    for node in nodes_in(tree, ast.Assign, ast.NamedExpr):
         if isinstance(node, ast.Assign):
             yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
         elif isinstance(node, ast.NamedExpr):

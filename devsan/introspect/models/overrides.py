@@ -11,7 +11,7 @@ from typing import Any
 
 from devsan import core
 from devsan.introspect.frames.places import package_of, place
-from devsan.introspect.source.sources import tree_of
+from devsan.introspect.source.sources import nodes_in, tree_of
 
 _MOVES = ("to", "cuda")
 
@@ -36,9 +36,6 @@ def _of_program(method: Any) -> bool:
 
 def _mentions(tree: ast.AST, attribute: str) -> bool:
     return any(
-        isinstance(node, ast.Attribute)
-        and node.attr == attribute
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
-        for node in ast.walk(tree)
+        node.attr == attribute and isinstance(node.value, ast.Name) and node.value.id == "self"
+        for node in nodes_in(tree, ast.Attribute)
     )

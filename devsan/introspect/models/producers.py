@@ -15,7 +15,7 @@ from devsan.introspect.frames.frames import Frame, Whose
 from devsan.introspect.frames.tensors import is_module
 from devsan.introspect.frames.values import is_a
 from devsan.introspect.models.models import members
-from devsan.introspect.source.sources import tree_of
+from devsan.introspect.source.sources import nodes_in, tree_of
 
 if TYPE_CHECKING:
     from devsan.introspect.frames.tracking import Tracked
@@ -58,8 +58,8 @@ def _row_of(at: Expression, frame: Frame) -> list[Any]:
     call = frame.node
     if tree is None or at.path or not isinstance(at.node, ast.Name) or not isinstance(call, ast.Call):
         return []
-    for loop in ast.walk(tree):
-        if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+    for loop in nodes_in(tree, ast.For):
+        if not isinstance(loop.target, ast.Name):
             continue
         hands_on = any(
             isinstance(each, ast.Assign) and [ast.unparse(target) for target in each.targets] == [at.node.id]

@@ -17,7 +17,7 @@ from devsan.introspect.frames.tensors import is_module, is_tensor
 from devsan.introspect.frames.tracking import Tracked
 from devsan.introspect.frames.values import MISSING, Step, part
 from devsan.introspect.models.registry import Registry
-from devsan.introspect.source.sources import tree_at
+from devsan.introspect.source.sources import nodes_in, tree_at
 
 _FRAME = re.compile(r'^\s*File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>\S+)', re.MULTILINE)
 
@@ -67,8 +67,8 @@ def _operation(tree: ast.AST, line: int, count: int, op: str) -> list[ast.expr]:
     name = op.removeprefix("aten::").partition(".")[0].rstrip("_")
     imported = _imported(tree)
     found: list[tuple[str, list[ast.expr]]] = []
-    for node in ast.walk(tree):
-        if getattr(node, "lineno", 0) > line or (getattr(node, "end_lineno", 0) or 0) < line:
+    for node in nodes_in(tree, ast.BinOp, ast.AugAssign, ast.Call):
+        if node.lineno > line or (node.end_lineno or 0) < line:
             continue
         if isinstance(node, ast.BinOp) and node.lineno == line:
             found.append((_OPERATORS.get(type(node.op), ""), [node.left, node.right]))
@@ -88,14 +88,14 @@ def _operation(tree: ast.AST, line: int, count: int, op: str) -> list[ast.expr]:
 
 def _imported(tree: ast.AST) -> set[str]:
     """What the file calls the modules and functions that it imports."""
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = nodes_in(tree, ast.Import, ast.ImportFrom)
     return {each.asname or each.name.partition(".")[0] for node in imports for each in node.names}
 
 
 def _given_to_module(tree: ast.AST, line: int, operands: Sequence[Tracked]) -> dict[int, str]:
     """The arguments of the only call of a module of ``self`` in ``line``, for the operands that are its inputs."""
     imported = _imported(tree)
-    every = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.lineno == line]
+    every = [node for node in nodes_in(tree, ast.Call) if node.lineno == line]
     calls = [
         node for node in every
         if isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") == "self"

@@ -16,7 +16,7 @@ from devsan.introspect.provenance.amended import kept, target_of
 from devsan.introspect.provenance.dropped_results import is_move, receiver_of_move
 from devsan.introspect.provenance.named_device import device_named
 from devsan.introspect.provenance.reader import event_at
-from devsan.introspect.source.sources import statements_of, tree_of
+from devsan.introspect.source.sources import nodes_in, statements_of, tree_of
 from devsan.introspect.source.statements import said_by
 from devsan.introspect.source.syntax import function_around
 
@@ -47,8 +47,8 @@ def dropped_moves(holder: object, frames: Sequence[Frame]) -> Iterator[core.Even
     """Yields an event for each statement of a running function that moves an object and throws the result away."""
     for frame in reversed(frames):
         tree = function_around(frame.file, frame.line) if frame.whose is Whose.PROGRAM else None
-        for node in ast.walk(tree) if tree is not None else ():
-            call = node.value if isinstance(node, ast.Expr) and node.lineno < frame.line else None
+        for node in nodes_in(tree, ast.Expr) if tree is not None else ():
+            call = node.value if node.lineno < frame.line else None
             method = call.func if isinstance(call, ast.Call) else None
             if not isinstance(method, ast.Attribute) or method.attr not in MOVES:
                 continue
@@ -94,7 +94,7 @@ def is_loop_variable(name: str, frame: Frame) -> bool:
 def _loops(frame: Frame) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yields what loops of the function give their values to, and what they run over."""
     tree = function_around(frame.file, frame.line)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_in(tree, ast.For, ast.AsyncFor, ast.comprehension, ast.Assign) if tree is not None else ():
         if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
             yield node.target, node.iter
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_next(node.value):
@@ -116,7 +116,7 @@ def _is_data(node: ast.expr, frame: Frame) -> bool:
 def _assignments(frame: Frame) -> Iterator[tuple[ast.expr, ast.expr]]:
     tree = function_around(frame.file, frame.line)
     found: list[tuple[int, ast.expr, ast.expr]] = []
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_in(tree, ast.Assign, ast.AnnAssign) if tree is not None else ():
         if isinstance(node, ast.Assign):
             found.extend((node.lineno, target, node.value) for target in node.targets)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:

@@ -17,7 +17,7 @@ from devsan.diagnostics.torch_names import MOVES
 from devsan.introspect.frames.only_calls import given_at_only_call, only_call
 from devsan.introspect.frames.scopes import Spot, function_of, spot_in
 from devsan.introspect.source.parsing import parse_expression
-from devsan.introspect.source.sources import bindings_in, functions_in, parts_of, tree_at
+from devsan.introspect.source.sources import bindings_in, functions_in, nodes_in, parts_of, tree_at
 from devsan.introspect.source.statements import call_at, said_by, stands_for_many
 
 _DEEPEST = 8
@@ -105,11 +105,8 @@ def say_value(event: core.Event) -> None:
 def _is_used_as(attributes: frozenset[str], name: str, spot: Spot) -> bool:
     """Whether the function of ``spot`` reads one of these attributes of the variable ``name``."""
     return any(
-        isinstance(node, ast.Attribute)
-        and node.attr in attributes
-        and isinstance(node.value, ast.Name)
-        and node.value.id == name
-        for node in ast.walk(spot.tree)
+        node.attr in attributes and isinstance(node.value, ast.Name) and node.value.id == name
+        for node in nodes_in(spot.tree, ast.Attribute)
     )
 
 
@@ -118,9 +115,8 @@ def _is_one_for_all(event: core.Event, spot: Spot) -> bool:
     at = (event.stack[0].span.line, event.stack[0].span.column - 1)
     around = [
         node
-        for node in ast.walk(spot.tree)
-        if isinstance(node, _COMPREHENSIONS)
-        and (node.lineno, node.col_offset) <= at < (node.end_lineno or 0, node.end_col_offset or 0)
+        for node in nodes_in(spot.tree, *_COMPREHENSIONS)
+        if (node.lineno, node.col_offset) <= at < (node.end_lineno or 0, node.end_col_offset or 0)
     ]
     targets = [part.target for node in around for part in node.generators]
     return bool(around) and not _names_in(parse_expression(event.device_text)) & _names_in(*targets)

@@ -7,6 +7,7 @@ tensor, or is a part of an object that surely has the tensor among its parts. ``
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard
@@ -18,7 +19,7 @@ from devsan.introspect.frames.values import MISSING, is_a
 from devsan.introspect.provenance.amended import is_getattr
 from devsan.introspect.provenance.named_device import value_of
 from devsan.introspect.provenance.way import Step, function_called, is_own
-from devsan.introspect.source.sources import bindings_in, statements_of
+from devsan.introspect.source.sources import bindings_in, nodes_in, statements_of
 from devsan.introspect.source.statements import said_by
 
 Dropped = tuple[ast.Expr | ast.Assign, Spot]
@@ -37,9 +38,15 @@ def dropped_at(step: Step) -> Iterator[Dropped]:
     yield from _dropped_in(spot, text, step.part, since)
     if step.part is None and isinstance(step.node, ast.Attribute):  # as one of all that its object has
         yield from _dropped_in(spot, ast.unparse(step.node.value), step.node.attr, since)
-    for node in statements_of(spot.tree):
+    for node in _statements_of(spot.tree):
         if isinstance(node, ast.Expr) and since <= node.lineno < spot.line and isinstance(node.value, ast.Call):
             yield from _in_call(node.value, spot, text, step.part)
+
+
+@functools.lru_cache(maxsize=64)
+def _statements_of(tree: ast.AST) -> tuple[ast.Expr | ast.Assign, ...]:
+    """Those that may move for nothing: each step of a way asks."""
+    return tuple(node for node in statements_of(tree) if isinstance(node, (ast.Expr, ast.Assign)))
 
 
 def is_move(node: ast.AST | None) -> TypeGuard[ast.Call]:
@@ -81,8 +88,8 @@ def _given_to(call: ast.Call) -> Iterator[ast.expr]:
 
 def _dropped_in(spot: Spot, text: str, held: str | None, since: int) -> Iterator[Dropped]:
     """Yields the statements of a function that move ``text``, or the part ``held`` of it, and throw the result away."""
-    for node in statements_of(spot.tree):
-        if not isinstance(node, (ast.Expr, ast.Assign)) or not since <= node.lineno < spot.line:
+    for node in _statements_of(spot.tree):
+        if not since <= node.lineno < spot.line:
             continue
         if isinstance(node, ast.Assign) and (move_in(node) is None or not _rebinds_for_nothing(node, spot)):
             continue
@@ -127,8 +134,8 @@ def _rebinds_for_nothing(node: ast.Assign, spot: Spot) -> bool:
     if not isinstance(target, ast.Name):
         return False
     before = replace(spot, line=node.lineno).last_given(target.id)
-    reads = [each.lineno for each in ast.walk(spot.tree)
-             if isinstance(each, ast.Name) and each.id == target.id and isinstance(each.ctx, ast.Load)]  # fmt: skip
+    named = (each for each in nodes_in(spot.tree, ast.Name) if each.id == target.id)
+    reads = [each.lineno for each in named if isinstance(each.ctx, ast.Load)]
     return before is not None and before[1] and all(line <= (node.end_lineno or 0) for line in reads)
 
 
@@ -193,10 +200,7 @@ def _may_be_tensor(receiver: ast.expr, tree: ast.AST) -> bool:
     text = ast.unparse(receiver)
     kinds = [
         ast.unparse(node.args[1])
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "id", "") == "isinstance"
-        and len(node.args) == 2
-        and ast.unparse(node.args[0]) == text
+        for node in nodes_in(tree, ast.Call)
+        if getattr(node.func, "id", "") == "isinstance" and len(node.args) == 2 and ast.unparse(node.args[0]) == text
     ]
     return not kinds or any("ensor" in kind for kind in kinds)

@@ -17,6 +17,7 @@ from devsan.introspect.frames.scopes import spot_of
 from devsan.introspect.frames.tensors import is_tensor
 from devsan.introspect.frames.values import is_a
 from devsan.introspect.provenance.reader import ProvenanceReader
+from devsan.introspect.source.sources import nodes_in
 
 EARLIER, THIS = 0, 1  # numbers of calls: only their order is known
 _MANY = 16
@@ -66,8 +67,8 @@ def _given(frames: Sequence[Frame], place: int) -> Iterator[Any]:
     """Yields the tensors among the parameters of frame ``place`` that it has not bound again."""
     frame = frames[place]
     code = frame.code
-    stored = {node.id for node in ast.walk(spot_of(frames, place).tree)
-              if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}  # fmt: skip
+    names = nodes_in(spot_of(frames, place).tree, ast.Name)
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     values = [frame.scope.locals.get(name) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
               if name not in stored and name not in ("self", "cls")]  # fmt: skip
     for outer in frames[max(place - 2, 0) : place]:

@@ -6,7 +6,8 @@ import ast
 import functools
 import linecache
 import types
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from devsan.introspect.source.parsing import parse, parse_expression
@@ -15,14 +16,53 @@ _LONGEST = 20_000  # lines of a file that is parsed
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _TREES = 64  # functions of which a search asks again and again
 
+Binding = tuple[int, str, ast.expr, bool]
+"""Line, name, value, and whether the name is an element of the value."""
+
+
+def nodes_in(tree: ast.AST, *kinds: type[ast.AST]) -> list[Any]:
+    """Returns the nodes of these kinds in a function or a file, also in functions in it, in the order of ``ast.walk``.
+
+    Many rules ask the same function, which may be as long as a file: it is walked once.
+    """
+    index = _nodes_of(tree)
+    found = [each for kind in kinds for each in index.get(kind, ())]
+    return [node for _, node in (sorted(found, key=lambda each: each[0]) if len(kinds) > 1 else found)]
+
 
 @functools.lru_cache(maxsize=_TREES)
-def bindings_in(tree: ast.AST) -> tuple[tuple[int, str, ast.expr, bool], ...]:
-    """Returns line, name, value, and whether the name is an element of the value, for what a function binds."""
+def _nodes_of(tree: ast.AST) -> dict[type[ast.AST], list[tuple[int, ast.AST]]]:
+    """The nodes by their kind, each with its number."""
+    found = defaultdict(list)
+    for number, node in enumerate(ast.walk(tree)):
+        found[type(node)].append((number, node))
+    return found
+
+
+@functools.lru_cache(maxsize=_TREES)
+def bindings_in(tree: ast.AST) -> tuple[Binding, ...]:
+    """Returns what a function binds."""
     return tuple(_bindings_in(tree))
 
 
-def _bindings_in(tree: ast.AST) -> Iterator[tuple[int, str, ast.expr, bool]]:
+def bindings_of(tree: ast.AST, name: str) -> Sequence[Binding]:
+    """Returns those of ``name`` and its elements; of an element, ``x["a"]``, those of ``x`` and its other elements."""
+    return _bindings_by_root(tree).get(_root_of(name), ())
+
+
+@functools.lru_cache(maxsize=_TREES)
+def _bindings_by_root(tree: ast.AST) -> Mapping[str, Sequence[Binding]]:
+    found = defaultdict(list)
+    for each in bindings_in(tree):
+        found[_root_of(each[1])].append(each)
+    return dict(found)
+
+
+def _root_of(name: str) -> str:
+    return name.partition("[")[0]
+
+
+def _bindings_in(tree: ast.AST) -> Iterator[Binding]:
     for node in statements_of(tree):
         if isinstance(node, ast.Assign):
             for target in node.targets:
@@ -52,7 +92,7 @@ def _keeps(node: ast.AST) -> bool:
     return isinstance(method, ast.Attribute) and method.attr in ("append", "add", "setdefault")
 
 
-def _pairs(target: ast.expr, value: ast.expr, line: int) -> Iterator[tuple[int, str, ast.expr, bool]]:
+def _pairs(target: ast.expr, value: ast.expr, line: int) -> Iterator[Binding]:
     if isinstance(target, (ast.Tuple, ast.List)):
         listed = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
         for place, each in enumerate(target.elts):
@@ -61,7 +101,7 @@ def _pairs(target: ast.expr, value: ast.expr, line: int) -> Iterator[tuple[int, 
         yield line, ast.unparse(target), value, isinstance(value, ast.Call) and getattr(value.func, "id", "") == "next"
 
 
-def _elements(target: ast.expr, iterated: ast.expr, line: int) -> Iterator[tuple[int, str, ast.expr, bool]]:
+def _elements(target: ast.expr, iterated: ast.expr, line: int) -> Iterator[Binding]:
     """``for a, b in zip(x, y)``: an element of x, an element of y."""
     called = iterated.func if isinstance(iterated, ast.Call) else None
     name = getattr(called, "id", getattr(called, "attr", ""))

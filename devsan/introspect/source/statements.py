@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from devsan import core
 from devsan.diagnostics.torch_names import FACTORIES, FROM_DATA, LIKE, MODULE_MOVES, NEW
 from devsan.introspect.source.parsing import parse, parse_expression
+from devsan.introspect.source.sources import nodes_in
 from devsan.introspect.source.syntax import function_around
 
 _MOVES = MODULE_MOVES | {"type"}
@@ -169,13 +170,13 @@ def assigned_before(file: str, line: int, name: str) -> ast.expr | None:
     """Returns the expression that the function around ``line`` of ``file`` gave to ``name`` last before it, or None."""
     tree = function_around(file, line)
     found: tuple[int, ast.expr] | None = None
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_in(tree, ast.Assign, ast.AnnAssign, ast.NamedExpr) if tree is not None else ():
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
             targets = node.targets
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
             targets = [node.target]
         named = any(isinstance(target, (ast.Name, ast.Attribute)) and ast.unparse(target) == name for target in targets)
-        if named and node.lineno < line and node.value is not None and (found is None or found[0] < node.lineno):  # type: ignore[attr-defined]
-            found = (node.lineno, node.value)  # type: ignore[attr-defined]
+        if named and node.lineno < line and node.value is not None and (found is None or found[0] < node.lineno):
+            found = (node.lineno, node.value)
     return found[1] if found is not None else None

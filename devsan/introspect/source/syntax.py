@@ -73,13 +73,19 @@ def function_around(file: str, line: int) -> ast.AST | None:
     for start in range(line - 1, -1, -1):
         text = lines[start]
         if text.lstrip().startswith(("def ", "async def ")) and _indent(text) < inner:
-            tree: Any = parsed_block(lines, start)
+            tree: Any = _block_at(file, start)
             if tree is None:
                 return None
             if tree.body[-1].end_lineno < line:  # it has ended before
                 continue
             return tree  # type: ignore[no-any-return]
     return _whole(file) if inner == 0 or len(lines) < _LONG else None
+
+
+@functools.lru_cache(maxsize=64)
+def _block_at(file: str, start: int) -> ast.AST | None:
+    """The definition that begins at line ``start`` of a file, counted from 0: one tree for all that ask for a part."""
+    return parsed_block(linecache.getlines(file), start)
 
 
 @functools.lru_cache(maxsize=16)
@@ -123,7 +129,7 @@ def _tree_of(code: CodeType, line: int | None = None) -> ast.AST | None:
             return None
     if code.co_firstlineno > len(lines):
         return None
-    tree = parsed_block(lines, code.co_firstlineno - 1)
+    tree = _block_at(code.co_filename, code.co_firstlineno - 1)
     return tree if tree is not None and _defines(tree, code.co_name) else None  # or the file is not what runs
 
 
