@@ -66,9 +66,8 @@ except metadata.PackageNotFoundError:
 PY
 }
 
-# Without bytecode: the tests import a small part of what these packages bring, and what they import keeps its own.
 pip_install() {
-  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --no-compile "$@" < /dev/null
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@" < /dev/null
 }
 
 prepare_base() {

@@ -29,7 +29,9 @@ std::optional<Hypothesis> passed_by(const Context& context, const Operand& opera
                              : "{name} is {part}, on {device}; {moved} beside it was moved to {other_device}: what "
                                "moved the one has not moved the other.",
                       both});
-  found.title = {"{name} is {part}, which stayed on {device}; {other} is on {other_device}", both};
+  found.title = {itself ? "{name} stayed on {device}; {other} is on {other_device}"
+                        : "{name} is {part}, which stayed on {device}; {other} is on {other_device}",
+                 both};
   const bool contained = operand.left_in.ends_with(']');
   found.propose(FixKind::kCreationSite, {contained ? "move {part} where {moved} is moved: what moves it passes this by"
                                                    : "move {part} where {moved} is moved: in the object's own `to`",

@@ -14,7 +14,7 @@ import time
 from devsan import fail_on
 from devsan.cli.program import CommandLine
 from devsan.cli.program_words import ProgramWords
-from devsan.diagnostics.codes import OUT_OF_MEMORY
+from devsan.diagnostics.codes import OF_RANKS_THAT_DIFFER, OUT_OF_MEMORY
 from devsan.errors import EXIT_USAGE, UsageError, tell
 from devsan.options import NOT_OF_FIX, NOT_OF_PLAN, Options
 from devsan.render.amounts import plain_amount, seconds
@@ -88,7 +88,7 @@ class Closing:
             if isinstance(self._asked.program, CommandLine):  # which of these a plan takes, it says when it is asked
                 return []
             told = say("to find what fits, run: {command}", command=self._asked.repeated("plan", NOT_OF_PLAN))
-        elif options.full_size:  # no numbers to judge a fix by
+        elif options.full_size or result.codes <= OF_RANKS_THAT_DIFFER:  # no numbers to judge by, no change to judge
             return []
         else:
             told = say("to find and verify a fix, run: {command}", command=self._asked.repeated("fix", NOT_OF_FIX))

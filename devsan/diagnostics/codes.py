@@ -23,6 +23,8 @@ else:
 LANGUAGES = ("en", "zh")
 UNDECIDED = "DV000"
 OUT_OF_MEMORY = "DV501"
+OF_RANKS_THAT_DIFFER = frozenset({"DV303", "DV304", "DV305", "DV306"})
+"""Ranks that run different code or other models: which of them is meant, no change of a line can tell."""
 OF_STREAMS = {"unordered": "unordered-streams", "freed": "freed-in-use", "pinned": "pinned-in-flight"}
 """What the check of streams finds, by what the core calls it: the names of codes."""
 

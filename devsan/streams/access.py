@@ -39,7 +39,7 @@ def lane_of(access: Access) -> Message:
     name = stream_name(access) or entered_block(access)[1]
     if name is None:
         return message("another stream of cuda:{index}", index=device)
-    return message("stream {stream} of cuda:{index}", stream=name, index=device)
+    return message("stream `{stream}` of cuda:{index}", stream=name, index=device)
 
 
 def current_stream(access: Access) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 
 import pytest
 from recorded_runs import Programs
 
+from devsan.cli import closing
 from devsan.cli.fix import FixCommand
 from devsan.cli.plan import PlanCommand
 from devsan.cli.run import RunCommand
 from devsan.options import NOT_OF_FIX, NOT_OF_PLAN
+from devsan.run_files.tally import Tally
 
 USES = """
 import torch
@@ -92,6 +95,17 @@ def test_what_answers_an_error(programs, source, line):
     for silenced in (["-q"], ["--full-size"]) if "fix" in line else (["-q"],):
         _, _, error = programs.run(source, "--gpus", "2", *silenced, *memory)
         assert "devsan fix --gpus" not in error and "devsan plan --gpus" not in error
+
+
+@pytest.mark.parametrize(
+    ("codes", "is_asked"), [({"DV302"}, True), ({"DV304", "DV305"}, False), ({"DV101", "DV306"}, True)]
+)
+def test_a_fix_is_not_looked_for_where_no_change_could_be_tried(tmp_path, monkeypatch, capsys, codes, is_asked):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("")
+    monkeypatch.setattr(closing.tally, "result", lambda: Tally(Counter(error=1), codes))
+    assert closing.Closing(RunCommand().read(["--gpus", "2", "train.py"])).finish(1) == 1
+    assert ("devsan fix --gpus 2 train.py" in capsys.readouterr().err) is is_asked
 
 
 @pytest.mark.parametrize(("command", "without"), [(FixCommand, NOT_OF_FIX), (PlanCommand, NOT_OF_PLAN)])

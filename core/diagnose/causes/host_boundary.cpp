@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace devsan::diagnose {
 
@@ -93,16 +94,18 @@ void tell_why(const Context& context, const Pair& pair, Hypothesis& found) {
          {{"name", name}, {"part", quoted(operand.left_in)}, {"owner", placement_of(partner.provenance)->owner.name}}});
     found.propose(FixKind::kCreationSite, "give its class a method `to(device)` that moves its tensors and returns it");
   } else if (!operand.moved_part.empty()) {
-    found.add_evidence(75,
-                       {"{name} is {part}, on the CPU; {other} beside it is on a GPU: what moved the one has not moved "
-                        "the other.",
-                        {{"name", name}, {"part", quoted(operand.left_in)}, {"other", quoted(operand.moved_part)}}});
+    const std::vector<model::Argument> both = {
+        {"name", name}, {"part", quoted(operand.left_in)}, {"other", quoted(operand.moved_part)}};
+    const bool itself = operand.name == operand.left_in;
+    found.add_evidence(
+        75, {itself ? "{name} is on the CPU; {other} beside it is on a GPU: what moved the one has not moved the other."
+                    : "{name} is {part}, on the CPU; {other} beside it is on a GPU: what moved the one has not moved "
+                      "the other.",
+             both});
     if (operand.left_in.find('[') != std::string::npos || operand.kind == OperandKind::kInput) {
       found.propose(FixKind::kCreationSite, "move everything that the batch holds: its lists and dictionaries, too");
     } else {
-      found.propose(FixKind::kCreationSite,
-                    {"move {part} as well, where {other} is moved",
-                     {{"part", quoted(operand.left_in)}, {"other", quoted(operand.moved_part)}}});
+      found.propose(FixKind::kCreationSite, {"move {part} as well, where {other} is moved", {both[1], both[2]}});
     }
   } else if (snapshot != nullptr) {
     found.add_evidence(80, {"{name} is a copy of the model's weights{at}, from before they were moved to "

@@ -165,7 +165,7 @@ for x in Prefetch([torch.ones(4).pin_memory() for _ in range(3)]):
 def test_a_stream_that_has_no_name_at_the_later_place_is_waited_for_at_the_earlier_one(tmp_path):
     (tmp_path / "train.py").write_text(GENERATOR)
     done = programs.run(["-m", "devsan", "run", "--check", "streams", "train.py"], cwd=tmp_path)
-    assert "a tensor that stream self.side of cuda:0 may still write" in done.stderr
+    assert "a tensor that stream `self.side` of cuda:0 may still write" in done.stderr
     assert "10 + torch.cuda.current_stream().wait_stream(self.side)" in done.stderr, done.stderr
     lines = GENERATOR.splitlines()
     lines.insert(9, "            torch.cuda.current_stream().wait_stream(self.side)")

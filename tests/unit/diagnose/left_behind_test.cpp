@@ -144,6 +144,17 @@ TEST(LeftBehind, APartOfABatch) {
   expect_fix(finding, model::FixKind::kCreationSite, "its lists and dictionaries");
 }
 
+TEST(LeftBehind, APartOfABatchByItsOwnName) {
+  Case context;
+  context.mixes("aten::lt", "cuda:0", "cpu").frames({own("net.py", 12, "run", "steps < batch.lengths"), train(20)});
+  context.operand("steps", "steps", OperandKind::kLocal, "cuda:0");
+  Operand& lengths = context.operand("lengths", "batch.lengths", OperandKind::kInput, "cpu",
+                                     {made("cpu", {own("data.py", 8, "collate", "torch.tensor(lengths)")})});
+  lengths.left_in = "batch.lengths";
+  lengths.moved_part = "batch.tokens";
+  expect_evidence(expect_code(context, "DV103"), "`batch.lengths` is on the CPU; `batch.tokens` beside it is on a GPU");
+}
+
 TEST(LeftBehind, AGradientThatABackwardDidNotBringBack) {
   Case context;
   context.fails(
