@@ -33,11 +33,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as long all but one in so many of the tests marked `drawn`: the same ones on every machine."""
+    """Marks as long all but one in so many of the tests marked `drawn`, and of those that are long all but one in so
+    many of the `sampled` ones as rare: the same ones on every machine."""
     for item in items:
-        mark = item.get_closest_marker("drawn")
-        if mark is not None and zlib.crc32(item.name.encode()) % mark.args[0]:
+        drawn, sampled = item.get_closest_marker("drawn"), item.get_closest_marker("sampled")
+        if drawn is not None and zlib.crc32(item.name.encode()) % drawn.args[0]:
             item.add_marker("long")
+        is_long = item.get_closest_marker("long") is not None
+        if is_long and sampled is not None and zlib.crc32(item.nodeid.encode()) % sampled.args[0]:
+            item.add_marker("rare")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -161,6 +161,7 @@ def test_both_languages_have_the_same_code(code: str) -> None:
 
 # Two processes a page; test_examples.py runs the same programs in its own process.
 @pytest.mark.long
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", [code for code in CODES if code not in SILENT | LAUNCHED])
 def test_the_example_fails_as_the_page_says(code: str, tmp_path: Path) -> None:
     page = read(code)

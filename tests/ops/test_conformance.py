@@ -18,6 +18,7 @@ def part_of_all(part: int) -> list[Subject]:
     return drawn(subjects(), SHARE, SEED)[part::PARTS]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, PARTS))])
 def test_operators_agree_with_the_cpu(part: int) -> None:
     totals = Totals(Known(read()))

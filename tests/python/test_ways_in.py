@@ -217,6 +217,7 @@ CELLS.remove(("notebook", "github"))
 
 
 @pytest.mark.drawn(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way,format", CELLS)
 def test_every_way_in_gives_the_answer_of_devsan_run(way: str, format: str, ran: Ran) -> None:
     def answer(way: str) -> str:
@@ -230,6 +231,7 @@ def test_every_way_in_gives_the_answer_of_devsan_run(way: str, format: str, ran:
 
 
 @pytest.mark.drawn(8)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "devsan run"])
 @pytest.mark.parametrize(
     "program", [pytest.param(each, marks=pytest.mark.rare if each == "out of memory" else ()) for each in PROGRAMS]
